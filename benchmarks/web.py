@@ -15,7 +15,7 @@ import time
 
 import chromium
 import service
-from lengthwise._proto import event_pb2, worker_service_pb2
+from lengthwise._proto import event_pb2
 from service import lengthwise, specification
 from web_test import Web
 
@@ -40,10 +40,7 @@ def processor_seconds(process: int) -> float:
 class PackWorker(service.Worker):
     """Leases packs, so that many trials are one call."""
 
-    def register(self) -> None:
-        description = worker_service_pb2.WorkerDescription(worker_id=self._worker_id, max_pack_size=30, api_version=3)
-        request = worker_service_pb2.RegisterWorkerRequest(worker=description)
-        self._connection.call("WorkerService/RegisterWorker", request, worker_service_pb2.RegisterWorkerResponse)
+    max_pack_size = 30
 
     def send_point(self, lease, trial, sequence: int, step: int) -> None:
         points = event_pb2.TrainingPoints(steps=[step], losses=[1 / step], accuracies=[0.5], gradient_norms=[1], lengths=[2])
@@ -55,9 +52,8 @@ class PackWorker(service.Worker):
                                     steps_per_second=10, loss=1, seconds_left=9)
             for lease in leases for trial in lease.trials
         ]  # fmt: skip
-        held = [worker_service_pb2.HeldLease(lease_id=one.lease_id, fencing_token=one.fencing_token) for one in leases]
-        request = worker_service_pb2.HeartbeatRequest(worker_id=self._worker_id, leases=held, progress=progress)
-        self._connection.call("WorkerService/Heartbeat", request, worker_service_pb2.HeartbeatResponse)
+        self.hold(leases)
+        self.call(progress=progress)
 
 
 def finish(worker: PackWorker, lease) -> None:

@@ -25,10 +25,10 @@ TEST(PrintableMessageTest, ReachesEveryText) {
   EXPECT_THAT(response.trials(0).specification().task().parameters().at("file").string_value(),
               Eq("\\u202efile"));
 
-  v1::HeartbeatResponse heartbeat;
-  heartbeat.add_leases()->add_cancelled_trials("\x07");
-  MakePrintable(heartbeat);
-  EXPECT_THAT(heartbeat.leases(0).cancelled_trials(0), Eq("\\x07"));
+  v1::SynchronizeResponse answer;
+  answer.add_leases()->add_cancelled_trials("\x07");
+  MakePrintable(answer);
+  EXPECT_THAT(answer.leases(0).cancelled_trials(0), Eq("\\x07"));
 }
 
 TEST(PrintableMessageTest, KeepsBytesAndPrintableText) {

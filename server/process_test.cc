@@ -328,12 +328,12 @@ void Call(const std::string& address) {
   const auto stub =
       v1::WorkerService::NewStub(grpc::CreateChannel(address, grpc::InsecureChannelCredentials()));
   grpc::ClientContext context;
-  v1::RegisterWorkerRequest request;
+  v1::SynchronizeRequest request;
   request.mutable_worker()->set_worker_id("w");
   request.mutable_worker()->set_max_pack_size(1);
   request.mutable_worker()->set_api_version(platform::kWorkerApiVersion);
-  v1::RegisterWorkerResponse response;
-  stub->RegisterWorker(&context, request, &response);
+  v1::SynchronizeResponse response;
+  stub->Synchronize(&context, request, &response);
 }
 
 TEST(Process, ServerWhoseDatabaseIsLostEndsAndSaysWhy) {

@@ -238,7 +238,7 @@ void AddFlags(command_line::Command command, Flags& flags) {
 }
 
 // Sets the channel from the command line, the environment and the configuration file.
-absl::Status SetChannel(const Flags& flags, Connection::Options& options) {
+absl::Status SetChannel(const Flags& flags, WorkerLoop::Options& options) {
   ASSIGN_OR_RETURN(const rpc::Settings settings,
                    rpc::ResolveSettings(flags.access, [](const char* name) -> const char* {
                      return std::getenv(name);
@@ -259,7 +259,7 @@ absl::Status SetChannel(const Flags& flags, Connection::Options& options) {
 }
 
 // Waits until a host of the server's addresses is known. Errors as of RetryWhileUnavailable.
-absl::Status AwaitChannel(absl::Status status, const Flags& flags, Connection::Options& options,
+absl::Status AwaitChannel(absl::Status status, const Flags& flags, WorkerLoop::Options& options,
                           platform::TerminationSignals& signals) {
   std::promise<void> stop;
   const std::shared_future<void> stopped = stop.get_future().share();
@@ -281,7 +281,7 @@ int Fail(const absl::Status& status) {
 }
 
 int Run(const Flags& flags, platform::TerminationSignals& signals) {
-  Connection::Options options;
+  WorkerLoop::Options options;
   absl::Status channel = SetChannel(flags, options);
   if (!channel.ok() && !absl::IsUnavailable(channel)) return Fail(channel);
   absl::StatusOr<std::unique_ptr<PackRunner>> runner = CreatePackRunner(flags.runner);
@@ -332,14 +332,14 @@ int Run(const Flags& flags, platform::TerminationSignals& signals) {
     }
     if (!channel.ok()) return Fail(channel);
   }
-  Connection connection(options, **runner);
+  WorkerLoop loop(options, **runner);
   std::unique_ptr<monitoring::HttpEndpoint> metrics;
   if (!flags.metrics_listen.empty()) {
-    auto endpoint = StartMetricsEndpoint(flags.metrics_listen, [&connection, &options, &runner] {
+    auto endpoint = StartMetricsEndpoint(flags.metrics_listen, [&loop, &options, &runner] {
       return monitoring::WorkerSample{.worker_id = options.worker_id,
                                       .provenance = (*runner)->provenance(),
                                       .max_pack_size = (*runner)->max_pack_size(),
-                                      .measurements = connection.ReadMeasurements()};
+                                      .measurements = loop.ReadMeasurements()};
     });
     if (!endpoint.ok()) {
       platform::LogError(std::string(endpoint.status().message()));
@@ -348,14 +348,14 @@ int Run(const Flags& flags, platform::TerminationSignals& signals) {
     metrics = *std::move(endpoint);
     platform::LogInfo(absl::StrCat("metrics on http://", metrics->address(), "/metrics"));
   }
-  signals.OnFirst([&connection](int signal) {
+  signals.OnFirst([&loop](int signal) {
     platform::LogInfo(
         absl::StrCat("SIG", sigabbrev_np(signal), ": finishing; SIGINT exits at once"));
     platform::NotifyStopping().IgnoreError();
-    connection.Drain();
+    loop.Drain();
   });
   notify_ready();
-  const absl::Status status = connection.Run();
+  const absl::Status status = loop.Run();
   signals.OnFirst(nullptr);
   if (!status.ok()) {
     platform::LogError(

@@ -57,14 +57,14 @@ struct Spent {
 
 // Runs a worker until the queue was empty for `idle`. Its connection is still open when ss looks.
 Spent RunWorker(const ServerProcess& server, Storer& storer, absl::Duration idle) {
-  worker::Connection::Options options;
+  worker::WorkerLoop::Options options;
   options.server = server.address();
   options.worker_id = "checkpoints";
   options.exit_when_idle = idle;
   Spent spent = {.cpu = -server.CpuSeconds(), .traffic = -server.TrafficBytes()};
   const absl::Time start = absl::Now();
-  worker::Connection connection(options, storer);
-  if (const absl::Status status = connection.Run(); !status.ok()) Fail(status.ToString());
+  worker::WorkerLoop loop(options, storer);
+  if (const absl::Status status = loop.Run(); !status.ok()) Fail(status.ToString());
   spent.seconds = absl::ToDoubleSeconds(absl::Now() - start);
   spent.cpu += server.CpuSeconds();
   spent.traffic += server.TrafficBytes();

@@ -35,7 +35,6 @@
 #include "platform/descriptors.h"
 #include "platform/mutex.h"
 #include "platform/sha256.h"
-#include "platform/version.h"
 #include "proto/experiment_service.grpc.pb.h"
 #include "proto/worker_service.grpc.pb.h"
 #include "rpc/transport.h"
@@ -101,8 +100,8 @@ struct FleetWorker {
   v1::WorkerService::Stub* stub = nullptr;
   std::string trial;
   bool waits = false;
-  v1::HeartbeatRequest request;
-  v1::HeartbeatResponse response;
+  v1::SynchronizeRequest request;
+  v1::SynchronizeResponse response;
   std::unique_ptr<grpc::ClientContext> context;
   absl::Time sent;
   absl::Time due;
@@ -222,7 +221,8 @@ class HeartbeatLoad {
       worker->request.mutable_wait()->set_seconds(worker->waits ? absl::ToInt64Seconds(wait_) : 0);
       worker->sent = absl::Now();
       ++in_flight_;
-      worker->stub->async()->Heartbeat(
+      worker->request.set_number(worker->request.number() + 1);
+      worker->stub->async()->Synchronize(
           worker->context.get(), &worker->request, &worker->response,
           [this, worker](const grpc::Status& status) { Answered(*worker, status); });
     }
@@ -307,29 +307,16 @@ void MeasureHeartbeats(const Flags& flags) {
             v1::WorkerService::NewStub(ConnectFrom(static_cast<uint32_t>(i) + 1, server.address()));
       }
       worker.stub = stubs[i % stubs.size()].get();
-      v1::RegisterWorkerRequest registration;
-      registration.mutable_worker()->set_worker_id(absl::StrCat("fleet-", i));
-      registration.mutable_worker()->set_max_pack_size(1);
-      registration.mutable_worker()->set_api_version(platform::kWorkerApiVersion);
-      v1::RegisterWorkerResponse registered;
+      worker.request = FirstCall(absl::StrCat("fleet-", i));
+      v1::SynchronizeResponse first;
       grpc::ClientContext context;
-      Must(worker.stub->RegisterWorker(&context, registration, &registered),
-           "registration refused");
-      v1::AcquireLeaseRequest acquire;
-      acquire.set_worker_id(registration.worker().worker_id());
-      acquire.mutable_wait()->set_seconds(30);
-      v1::AcquireLeaseResponse acquired;
-      grpc::ClientContext acquire_context;
-      Must(worker.stub->AcquireLease(&acquire_context, acquire, &acquired), "no lease");
-      if (!acquired.has_lease()) Fail("no lease: " + acquired.no_lease_reason());
-      worker.trial = acquired.lease().trials(0).trial();
-      worker.request.set_worker_id(acquire.worker_id());
-      v1::HeldLease& held = *worker.request.add_leases();
-      held.set_lease_id(acquired.lease().lease_id());
-      held.set_fencing_token(acquired.lease().fencing_token());
+      Must(worker.stub->Synchronize(&context, worker.request, &first), "no lease");
+      if (!first.has_lease()) Fail("no lease: " + first.no_lease_reason());
+      worker.trial = first.lease().trials(0).trial();
+      Hold(first.lease(), worker.request);
       if (i + 1 == workers.size()) {
-        interval = ToDuration(registered.heartbeat_interval());
-        lease_duration = ToDuration(registered.lease_duration());
+        interval = ToDuration(first.heartbeat_interval());
+        lease_duration = ToDuration(first.lease_duration());
       }
     }
   };
@@ -363,7 +350,7 @@ void MeasureHeartbeats(const Flags& flags) {
         result.client_lag > 0.05 ? "; load not reached" : "");
   };
   const int cancellations = std::min(flags.cancellations, flags.workers / 4);
-  // First like workers of release 0.2.0, which do not wait, then like current workers.
+  // First like workers that do not wait, then like real ones.
   print("heartbeats, none held,",
         HeartbeatLoad(server, workers, interval, absl::ZeroDuration()).Run(flags.seconds, 0));
   print("heartbeats", HeartbeatLoad(server, workers, interval, lease_duration / 4)
@@ -563,18 +550,18 @@ void MeasureDrain(const Flags& flags) {
   SubmitTrials(server, "drain", 1);
   SlowLink link(server.address(), kRate);
   DrainedRunner runner(std::string(static_cast<size_t>(flags.checkpoint_mb) * 1'000'000, 'x'));
-  worker::Connection::Options options;
+  worker::WorkerLoop::Options options;
   options.server = link.address();
   options.worker_id = "drained";
-  worker::Connection connection(options, runner);
+  worker::WorkerLoop loop(options, runner);
   std::atomic<bool> ended = false;
   std::thread running([&] {
-    if (const absl::Status status = connection.Run(); !status.ok()) Fail(status.ToString());
+    if (const absl::Status status = loop.Run(); !status.ok()) Fail(status.ToString());
     ended = true;
   });
   runner.started.WaitForNotification();
   const absl::Time start = absl::Now();
-  connection.Drain();
+  loop.Drain();
   while (!ended && absl::Now() - start < kGrace) absl::SleepFor(absl::Milliseconds(10));
   const double seconds = absl::ToDoubleSeconds(absl::Now() - start);
   const bool in_time = ended;

@@ -74,12 +74,12 @@ double RunWorkers(const ServerProcess& server, int workers, int32_t pack_size,
         first_nanos.compare_exchange_strong(none, now());
         run(lease, session);
       });
-      worker::Connection::Options options;
+      worker::WorkerLoop::Options options;
       options.server = server.address();
       options.worker_id = absl::StrCat("load-worker-", i);
       options.exit_when_idle = absl::Milliseconds(300);
-      worker::Connection connection(options, runner);
-      if (const absl::Status status = connection.Run(); !status.ok()) Fail(status.ToString());
+      worker::WorkerLoop loop(options, runner);
+      if (const absl::Status status = loop.Run(); !status.ok()) Fail(status.ToString());
       last_nanos = std::max<int64_t>(last_nanos, now());
     });
   }

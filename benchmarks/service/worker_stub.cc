@@ -6,37 +6,45 @@
 
 namespace lengthwise::benchmarks {
 
-WorkerStub::WorkerStub(const ServerProcess& server, const std::string& worker_id)
-    : worker_id_(worker_id), stub_(v1::WorkerService::NewStub(server.Connect())) {
-  v1::RegisterWorkerRequest registration;
-  registration.mutable_worker()->set_worker_id(worker_id);
-  registration.mutable_worker()->set_max_pack_size(1);
-  registration.mutable_worker()->set_api_version(platform::kWorkerApiVersion);
-  v1::RegisterWorkerResponse registered;
-  grpc::ClientContext register_context;
-  grpc::Status status = stub_->RegisterWorker(&register_context, registration, &registered);
-  if (!status.ok()) Fail("the registration was rejected: " + status.error_message());
-  v1::AcquireLeaseRequest acquire;
-  acquire.set_worker_id(worker_id);
-  acquire.mutable_wait()->set_seconds(10);
-  v1::AcquireLeaseResponse acquired;
-  grpc::ClientContext acquire_context;
-  status = stub_->AcquireLease(&acquire_context, acquire, &acquired);
-  if (!status.ok() || !acquired.has_lease()) Fail("no lease: " + status.error_message());
-  lease_ = acquired.lease();
+v1::SynchronizeRequest FirstCall(const std::string& worker_id) {
+  v1::SynchronizeRequest request;
+  request.mutable_worker()->set_worker_id(worker_id);
+  request.mutable_worker()->set_max_pack_size(1);
+  request.mutable_worker()->set_api_version(platform::kWorkerApiVersion);
+  request.set_session("benchmark");
+  request.set_number(1);
+  request.set_wants_lease(true);
+  request.mutable_wait()->set_seconds(10);
+  return request;
 }
 
-void WorkerStub::Heartbeat() {
-  v1::HeartbeatRequest request;
-  request.set_worker_id(worker_id_);
+void Hold(const v1::Lease& lease, v1::SynchronizeRequest& request) {
   v1::HeldLease& held = *request.add_leases();
-  held.set_lease_id(lease_.lease_id());
-  held.set_fencing_token(lease_.fencing_token());
-  grpc::ClientContext context;
-  v1::HeartbeatResponse response;
-  const grpc::Status status = stub_->Heartbeat(&context, request, &response);
-  if (!status.ok()) Fail("heartbeat failed: " + status.error_message());
+  held.set_lease_id(lease.lease_id());
+  held.set_fencing_token(lease.fencing_token());
+  request.clear_wants_lease();
+  request.clear_wait();
 }
+
+WorkerStub::WorkerStub(const ServerProcess& server, const std::string& worker_id)
+    : stub_(v1::WorkerService::NewStub(server.Connect())), request_(FirstCall(worker_id)) {
+  // The server holds an answer without a lease for a while.
+  for (int calls = 0; calls < 4 && lease_.trials_size() == 0; ++calls)
+    lease_ = Synchronize().lease();
+  if (lease_.trials_size() == 0) Fail("no lease");
+  Hold(lease_, request_);
+}
+
+v1::SynchronizeResponse WorkerStub::Synchronize() {
+  grpc::ClientContext context;
+  v1::SynchronizeResponse response;
+  const grpc::Status status = stub_->Synchronize(&context, request_, &response);
+  if (!status.ok()) Fail("call failed: " + status.error_message());
+  request_.set_number(request_.number() + 1);
+  return response;
+}
+
+void WorkerStub::Heartbeat() { Synchronize(); }
 
 v1::Event WorkerStub::NextEvent() {
   v1::Event event;

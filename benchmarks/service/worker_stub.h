@@ -10,7 +10,12 @@
 
 namespace lengthwise::benchmarks {
 
-// Registers and leases one pack. Heartbeat keeps the lease alive.
+// The first call of a worker that trains one trial at once and wants a lease.
+v1::SynchronizeRequest FirstCall(const std::string& worker_id);
+// The next call of the worker, which holds the lease.
+void Hold(const v1::Lease& lease, v1::SynchronizeRequest& request);
+
+// Leases one pack. Heartbeat keeps the lease alive.
 class WorkerStub {
  public:
   WorkerStub(const ServerProcess& server, const std::string& worker_id);
@@ -24,8 +29,10 @@ class WorkerStub {
   v1::StreamEventsRequest Request() const;
 
  private:
-  const std::string worker_id_;
+  v1::SynchronizeResponse Synchronize();
+
   const std::unique_ptr<v1::WorkerService::Stub> stub_;
+  v1::SynchronizeRequest request_;
   v1::Lease lease_;
   int64_t sequence_ = 0;
 };

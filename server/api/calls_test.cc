@@ -46,9 +46,9 @@ TEST(CallsTest, SlowReadsDelayNoOtherRpc) {
 
   const auto workers = v1::WorkerService::NewStub(channel);
   for (int i = 0; i < 100; ++i) {
-    v1::HeartbeatResponse heard;
-    EXPECT_EQ(workers->Heartbeat(Within(std::chrono::seconds(20)).get(), {}, &heard).error_code(),
-              grpc::StatusCode::NOT_FOUND);
+    v1::SynchronizeResponse heard;
+    EXPECT_EQ(workers->Synchronize(Within(std::chrono::seconds(20)).get(), {}, &heard).error_code(),
+              grpc::StatusCode::INVALID_ARGUMENT);
     EXPECT_TRUE(access->GetCaller(Within(std::chrono::seconds(20)).get(), {}, &caller).ok());
   }
   server.read_gate().Release();

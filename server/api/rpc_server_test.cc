@@ -279,14 +279,14 @@ TEST(RpcServer, StopAnswersACallThatWaitsForALease) {
   ASSERT_EQ(test.calls().Register("n07"), absl::OkStatus());
   grpc::Status status;
   std::thread worker([&] {
-    v1::AcquireLeaseRequest request;
-    request.set_worker_id("n07");
+    v1::SynchronizeRequest request = test.calls().CallOf("n07");
+    request.set_wants_lease(true);
     request.mutable_wait()->set_seconds(60);
-    v1::AcquireLeaseResponse response;
+    v1::SynchronizeResponse response;
     grpc::ClientContext context;
-    status = stub->AcquireLease(&context, request, &response);
+    status = stub->Synchronize(&context, request, &response);
   });
-  ASSERT_TRUE(TestServer::Await([&] { return test.core().waiting_workers() == 1; }));
+  ASSERT_TRUE(TestServer::Await([&] { return test.core().waiting_calls() == 1; }));
   server->Stop(absl::Seconds(30));
   worker.join();
   EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);

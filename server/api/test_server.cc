@@ -174,20 +174,16 @@ void TestServer::SendProgress(const std::string& trial, int64_t done) {
 
 void TestServer::SendProgress(const v1::TrialProgress& progress) {
   const Run& run = runs_.at(progress.trial());
-  v1::HeartbeatRequest request;
-  request.set_worker_id(run.worker);
-  v1::HeldLease& held = *request.add_leases();
-  held.set_lease_id(run.lease->lease_id());
-  held.set_fencing_token(run.lease->fencing_token());
+  v1::SynchronizeRequest request = core_.CallOf(run.worker, {*run.lease});
   v1::TrialProgress& sent = *request.add_progress();
   sent = progress;
   sent.set_attempt(1);
   std::latch answered(1);
-  PostHeartbeat(*core_, request, "anonymous",
-                [&answered](const absl::StatusOr<v1::HeartbeatResponse>& response) {
-                  EXPECT_EQ(response.status(), absl::OkStatus());
-                  answered.count_down();
-                });
+  PostCall(*core_, request, "anonymous",
+           [&answered](const absl::StatusOr<v1::SynchronizeResponse>& response) {
+             EXPECT_EQ(response.status(), absl::OkStatus());
+             answered.count_down();
+           });
   answered.wait();
 }
 
@@ -214,11 +210,11 @@ int64_t TestServer::CountFiles(bool finished) const {
 TestServer::HeldLoop::HeldLoop(TestServer& server)
     : released_(std::make_shared<std::promise<void>>()) {
   std::promise<void> busy;
-  server.core().loop().Post<v1::ReleaseLeaseResponse>([] { return v1::ReleaseLeaseResponse(); },
-                                                      [&busy, released = released_](const auto&) {
-                                                        busy.set_value();
-                                                        released->get_future().wait();
-                                                      });
+  server.core().loop().Post<bool>([] { return true; },
+                                  [&busy, released = released_](const auto&) {
+                                    busy.set_value();
+                                    released->get_future().wait();
+                                  });
   busy.get_future().wait();
 }
 

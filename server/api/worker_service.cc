@@ -18,8 +18,9 @@
 namespace lengthwise::server {
 namespace {
 
-// Maximum `wait` of AcquireLease and Heartbeat.
+// Maximum `wait` of Synchronize.
 constexpr int64_t kMaxWaitSeconds = 60;
+constexpr int64_t kMaxSessionBytes = 60;
 
 // Escapes control characters in a worker's texts, which are stored and shown to people. They are
 // not refused, because they may come from a library's error while the training is sound.
@@ -42,67 +43,37 @@ absl::Status CheckWait(const google::protobuf::Duration& wait) {
 
 }  // namespace
 
+grpc::ServerUnaryReactor* WorkerService::Synchronize(grpc::CallbackServerContext* context,
+                                                     const v1::SynchronizeRequest* request,
+                                                     v1::SynchronizeResponse* response) {
+  return calls_.Serve(
+      Work::kMemory, "lengthwise.v1.WorkerService/Synchronize", context, request, response,
+      [this, context](const v1::SynchronizeRequest& asked, const Caller& caller,
+                      Done<v1::SynchronizeResponse> done) {
+        absl::Status status = CheckWorker(asked.worker());
+        if (status.ok()) status = CheckText("session", asked.session(), kMaxSessionBytes);
+        if (status.ok()) status = CheckWait(asked.wait());
+        if (status.ok()) {
+          status = registered_.Register(caller.principal, asked.worker().worker_id(), absl::Now());
+        }
+        if (!status.ok()) return done(status);
+        // gRPC keeps the context alive until the answer.
+        core_.loop().Synchronize(
+            Printable(asked), caller.principal, [context] { return context->IsCancelled(); },
+            std::move(done));
+      });
+}
+
 grpc::ServerUnaryReactor* WorkerService::RegisterWorker(grpc::CallbackServerContext* context,
                                                         const v1::RegisterWorkerRequest* request,
                                                         v1::RegisterWorkerResponse* response) {
   return calls_.Serve(
       Work::kMemory, "lengthwise.v1.WorkerService/RegisterWorker", context, request, response,
-      [this](const v1::RegisterWorkerRequest& asked, const Caller& caller,
-             Done<v1::RegisterWorkerResponse> done) {
-        absl::Status status = CheckWorker(asked.worker());
-        if (status.ok()) {
-          status = registered_.Register(caller.principal, asked.worker().worker_id(), absl::Now());
-        }
-        if (!status.ok()) return done(status);
-        core_.loop().Post<v1::RegisterWorkerResponse>(
-            [this, printable = Printable(asked), by = caller.principal] {
-              return core_.leases().Register(printable, by);
-            },
-            std::move(done), /*bytes=*/0, BytesOfCall(asked));
+      [](const v1::RegisterWorkerRequest& asked,
+         const Caller&) -> absl::StatusOr<v1::RegisterWorkerResponse> {
+        RETURN_IF_ERROR(Leases::CheckVersion(asked.worker()));
+        return absl::FailedPreconditionError("workers of this version call Synchronize");
       });
-}
-
-grpc::ServerUnaryReactor* WorkerService::AcquireLease(grpc::CallbackServerContext* context,
-                                                      const v1::AcquireLeaseRequest* request,
-                                                      v1::AcquireLeaseResponse* response) {
-  return calls_.Serve(
-      Work::kMemory, "lengthwise.v1.WorkerService/AcquireLease", context, request, response,
-      [this, context](const v1::AcquireLeaseRequest& asked, const Caller& caller,
-                      Done<v1::AcquireLeaseResponse> done) {
-        if (absl::Status status = CheckWait(asked.wait()); !status.ok()) return done(status);
-        // gRPC keeps the context alive until the answer.
-        core_.loop().AcquireLease(
-            asked, caller.principal, [context] { return context->IsCancelled(); }, std::move(done));
-      });
-}
-
-grpc::ServerUnaryReactor* WorkerService::Heartbeat(grpc::CallbackServerContext* context,
-                                                   const v1::HeartbeatRequest* request,
-                                                   v1::HeartbeatResponse* response) {
-  return calls_.Serve(Work::kMemory, "lengthwise.v1.WorkerService/Heartbeat", context, request,
-                      response,
-                      [this](const v1::HeartbeatRequest& asked, const Caller& caller,
-                             Done<v1::HeartbeatResponse> done) {
-                        if (absl::Status status = CheckWait(asked.wait()); !status.ok()) {
-                          return done(status);
-                        }
-                        core_.loop().Heartbeat(Printable(asked), caller.principal, std::move(done));
-                      });
-}
-
-grpc::ServerUnaryReactor* WorkerService::ReleaseLease(grpc::CallbackServerContext* context,
-                                                      const v1::ReleaseLeaseRequest* request,
-                                                      v1::ReleaseLeaseResponse* response) {
-  return calls_.Serve(Work::kMemory, "lengthwise.v1.WorkerService/ReleaseLease", context, request,
-                      response,
-                      [this](const v1::ReleaseLeaseRequest& asked, const Caller& caller,
-                             Done<v1::ReleaseLeaseResponse> done) {
-                        core_.loop().Post<v1::ReleaseLeaseResponse>(
-                            [this, printable = Printable(asked), by = caller.principal] {
-                              return core_.leases().Release(printable, by);
-                            },
-                            std::move(done), /*bytes=*/0, BytesOfCall(asked));
-                      });
 }
 
 grpc::ServerBidiReactor<v1::StreamEventsRequest, v1::StreamEventsResponse>*

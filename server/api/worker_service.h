@@ -20,18 +20,12 @@ class WorkerService final : public v1::WorkerService::CallbackService {
                 OpenStreams& streams, Calls& calls)
       : core_(core), downloads_(downloads), uploads_(uploads), streams_(streams), calls_(calls) {}
 
+  grpc::ServerUnaryReactor* Synchronize(grpc::CallbackServerContext* context,
+                                        const v1::SynchronizeRequest* request,
+                                        v1::SynchronizeResponse* response) override;
   grpc::ServerUnaryReactor* RegisterWorker(grpc::CallbackServerContext* context,
                                            const v1::RegisterWorkerRequest* request,
                                            v1::RegisterWorkerResponse* response) override;
-  grpc::ServerUnaryReactor* AcquireLease(grpc::CallbackServerContext* context,
-                                         const v1::AcquireLeaseRequest* request,
-                                         v1::AcquireLeaseResponse* response) override;
-  grpc::ServerUnaryReactor* Heartbeat(grpc::CallbackServerContext* context,
-                                      const v1::HeartbeatRequest* request,
-                                      v1::HeartbeatResponse* response) override;
-  grpc::ServerUnaryReactor* ReleaseLease(grpc::CallbackServerContext* context,
-                                         const v1::ReleaseLeaseRequest* request,
-                                         v1::ReleaseLeaseResponse* response) override;
   grpc::ServerBidiReactor<v1::StreamEventsRequest, v1::StreamEventsResponse>* StreamEvents(
       grpc::CallbackServerContext* context) override;
   grpc::ServerReadReactor<v1::UploadArtifactRequest>* UploadArtifact(

@@ -389,32 +389,32 @@ TEST_F(WorkerServiceTest, DownloadOfUnknownArtifactIsNotFound) {
   EXPECT_EQ(reader->Finish().error_code(), grpc::StatusCode::NOT_FOUND);
 }
 
-TEST_F(WorkerServiceTest, CancelledAcquireGetsNoLease) {
+TEST_F(WorkerServiceTest, CancelledCallGetsNoLease) {
   for (const char* worker : {"stays", "goes"}) {
     ASSERT_EQ(server_.calls().Register(worker), absl::OkStatus());
   }
   grpc::ClientContext stays, goes;
-  v1::AcquireLeaseResponse given, refused;
+  v1::SynchronizeResponse given, refused;
   std::vector<std::thread> workers;
-  const auto acquire = [&](const char* worker, grpc::ClientContext& context,
-                           v1::AcquireLeaseResponse& response) {
-    v1::AcquireLeaseRequest request;
-    request.set_worker_id(worker);
+  const auto ask = [&](const char* worker, grpc::ClientContext& context,
+                       v1::SynchronizeResponse& response) {
+    v1::SynchronizeRequest request = server_.calls().CallOf(worker);
+    request.set_wants_lease(true);
     request.mutable_wait()->set_seconds(60);
-    stub_->AcquireLease(&context, request, &response);
+    stub_->Synchronize(&context, request, &response);
   };
-  workers.emplace_back([&] { acquire("goes", goes, refused); });
-  ASSERT_TRUE(TestServer::Await([this] { return server_.core().waiting_workers() == 1; }));
-  workers.emplace_back([&] { acquire("stays", stays, given); });
-  ASSERT_TRUE(TestServer::Await([this] { return server_.core().waiting_workers() == 2; }));
+  workers.emplace_back([&] { ask("goes", goes, refused); });
+  ASSERT_TRUE(TestServer::Await([this] { return server_.core().waiting_calls() == 1; }));
+  workers.emplace_back([&] { ask("stays", stays, given); });
+  ASSERT_TRUE(TestServer::Await([this] { return server_.core().waiting_calls() == 2; }));
   goes.TryCancel();
   workers.front().join();
   // These calls follow the cancellation on the same connection. Once they are answered, the server
   // has seen it.
   for (int i = 0; i < 2; ++i) {
     grpc::ClientContext context;
-    v1::HeartbeatResponse heard;
-    stub_->Heartbeat(&context, {}, &heard);
+    v1::SynchronizeResponse heard;
+    stub_->Synchronize(&context, {}, &heard);
   }
   const std::string experiment = server_.calls().Create("more", 1, 2);
   workers.back().join();
@@ -422,7 +422,6 @@ TEST_F(WorkerServiceTest, CancelledAcquireGetsNoLease) {
   const v1::TrialCounts counts = server_.core().reads().GetExperiment(experiment)->trials();
   EXPECT_EQ(counts.running(), 1);
   EXPECT_EQ(counts.queued(), 1) << "no lease was given to the one that had gone";
-  EXPECT_EQ(server_.core().waiting_workers(), 0);
 }
 
 // A fleet so large for its heartbeat interval that the server holds heartbeats' answers.
@@ -437,31 +436,28 @@ class LargeFleetTest : public ::testing::Test {
     stub_ = v1::WorkerService::NewStub(server_.Connect());
     // Posted without waiting, so that a few groups of commands hold all of them.
     for (int i = 0; i < kWorkers; ++i) {
-      v1::RegisterWorkerRequest request;
+      v1::SynchronizeRequest request;
       request.mutable_worker()->set_worker_id(absl::StrCat("w", i));
       request.mutable_worker()->set_max_pack_size(1);
       request.mutable_worker()->set_api_version(platform::kWorkerApiVersion);
-      server_.core().loop().Post<v1::RegisterWorkerResponse>(
-          [this, request] { return server_.core().leases().Register(request, "anonymous"); },
-          [](const auto& registered) { EXPECT_EQ(registered.status(), absl::OkStatus()); });
+      PostCall(server_.core(), request, "anonymous",
+               [](const auto& registered) { EXPECT_EQ(registered.status(), absl::OkStatus()); });
     }
     server_.core().loop().Flush();
     // From now on, the server holds a heartbeat's answer for four to five seconds.
     server_.calls().Create("sort", 1, 1);
+    EXPECT_EQ(server_.calls().Register("w0"), absl::OkStatus());
     lease_ = server_.calls().Acquire("w0");
   }
 
   // Sends a heartbeat of the worker that holds the lease, in a separate thread.
   std::future<grpc::Status> Beat(absl::Duration wait) {
     return std::async(std::launch::async, [this, wait] {
-      v1::HeartbeatRequest request;
-      request.set_worker_id("w0");
+      v1::SynchronizeRequest request = server_.calls().CallOf("w0", {lease_});
       request.mutable_wait()->set_seconds(absl::ToInt64Seconds(wait));
-      request.add_leases()->set_lease_id(lease_.lease_id());
-      request.mutable_leases(0)->set_fencing_token(lease_.fencing_token());
       grpc::ClientContext context;
       context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
-      return stub_->Heartbeat(&context, request, &heard_);
+      return stub_->Synchronize(&context, request, &heard_);
     });
   }
 
@@ -470,12 +466,12 @@ class LargeFleetTest : public ::testing::Test {
   TestServer server_;
   std::unique_ptr<v1::WorkerService::Stub> stub_;
   v1::Lease lease_;
-  v1::HeartbeatResponse heard_;
+  v1::SynchronizeResponse heard_;
 };
 
-TEST_F(LargeFleetTest, CancellationEndsAHeldHeartbeat) {
+TEST_F(LargeFleetTest, CancellationEndsAHeldCall) {
   auto answer = Beat(absl::Seconds(20));
-  ASSERT_TRUE(TestServer::Await([this] { return server_.core().held_heartbeats() == 1; }));
+  ASSERT_TRUE(TestServer::Await([this] { return server_.core().waiting_calls() == 1; }));
   const absl::Time start = absl::Now();
   ASSERT_TRUE(server_.calls().CancelTrial(lease_.trials(0).trial()).ok());
   EXPECT_TRUE(answer.get().ok());
@@ -484,31 +480,31 @@ TEST_F(LargeFleetTest, CancellationEndsAHeldHeartbeat) {
   EXPECT_THAT(heard_.leases(0).cancelled_trials(), testing::ElementsAre(lease_.trials(0).trial()));
 }
 
-TEST_F(LargeFleetTest, StoppingServerAnswersHeldHeartbeats) {
+TEST_F(LargeFleetTest, StoppingServerAnswersHeldCalls) {
   auto answer = Beat(absl::Seconds(20));
-  ASSERT_TRUE(TestServer::Await([this] { return server_.core().held_heartbeats() == 1; }));
+  ASSERT_TRUE(TestServer::Await([this] { return server_.core().waiting_calls() == 1; }));
   const absl::Time start = absl::Now();
   server_.Close();
   EXPECT_EQ(answer.get().error_code(), grpc::StatusCode::UNAVAILABLE);
   EXPECT_LT(absl::Now() - start, absl::Seconds(3));
 }
 
-TEST_F(LargeFleetTest, HeartbeatWaitIsLimited) {
-  EXPECT_TRUE(Beat(absl::ZeroDuration()).get().ok()) << "an older worker does not wait";
+TEST_F(LargeFleetTest, WaitIsLimited) {
+  EXPECT_TRUE(Beat(absl::ZeroDuration()).get().ok()) << "it does not wait";
   const grpc::Status status = Beat(absl::Seconds(61)).get();
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_THAT(status.error_message(), HasSubstr("wait: is 61 s"));
 }
 
 TEST_F(WorkerServiceTest, EscapesControlCharactersFromWorkers) {
-  v1::RegisterWorkerRequest registration;
+  v1::SynchronizeRequest registration;
   registration.mutable_worker()->set_worker_id("n07-cpu-1");
   registration.mutable_worker()->set_max_pack_size(4);
   registration.mutable_worker()->set_api_version(platform::kWorkerApiVersion);
   registration.mutable_worker()->mutable_provenance()->set_device("\x1b]0;title\x07");
-  v1::RegisterWorkerResponse registered;
+  v1::SynchronizeResponse registered;
   grpc::ClientContext register_context;
-  ASSERT_TRUE(stub_->RegisterWorker(&register_context, registration, &registered).ok());
+  ASSERT_TRUE(stub_->Synchronize(&register_context, registration, &registered).ok());
   std::vector<std::string> devices;
   const v1::ListWorkersResponse workers = server_.core().reads().ListWorkers();
   for (const v1::Worker& worker : workers.workers()) {
@@ -525,57 +521,57 @@ TEST_F(WorkerServiceTest, EscapesControlCharactersFromWorkers) {
   stream->WritesDone();
   EXPECT_TRUE(stream->Finish().ok());
 
-  v1::ReleaseLeaseRequest release;
-  release.set_worker_id("inside-1");
+  v1::SynchronizeRequest call = server_.calls().CallOf("inside-1");
+  v1::ReleasedLease& release = *call.add_released();
   release.set_lease_id(server_.LeaseOf(kTrial).lease_id());
   release.set_fencing_token(server_.LeaseOf(kTrial).fencing_token());
   release.set_reason("\x1b[2J");
-  v1::ReleaseLeaseResponse released;
+  v1::SynchronizeResponse released;
   grpc::ClientContext release_context;
-  ASSERT_TRUE(stub_->ReleaseLease(&release_context, release, &released).ok());
+  ASSERT_TRUE(stub_->Synchronize(&release_context, call, &released).ok());
   const std::vector<v1::Event> history = server_.calls().History("experiments/grid-1");
   ASSERT_EQ(history.size(), 3u);
   EXPECT_EQ(history[1].log_line().text(), "50 %\\x0ddone\n\tat line 3");
   EXPECT_THAT(history[2].state_change().reason(), HasSubstr("\\x1b[2J"));
 }
 
-TEST_F(WorkerServiceTest, UnaryCallsReturnTheCoresAnswers) {
-  v1::RegisterWorkerRequest registration;
-  registration.mutable_worker()->set_worker_id("n07-cpu-1");
-  registration.mutable_worker()->set_max_pack_size(4);
-  registration.mutable_worker()->set_api_version(platform::kWorkerApiVersion);
-  v1::RegisterWorkerResponse registered;
-  ASSERT_TRUE(stub_->RegisterWorker(&context_, registration, &registered).ok());
-  EXPECT_EQ(registered.lease_duration().seconds(), 30);
+TEST_F(WorkerServiceTest, SynchronizeReturnsTheCoresAnswers) {
+  v1::SynchronizeRequest request;
+  request.mutable_worker()->set_worker_id("n07-cpu-1");
+  request.mutable_worker()->set_max_pack_size(4);
+  request.mutable_worker()->set_api_version(platform::kWorkerApiVersion);
+  request.set_wants_lease(true);
+  v1::SynchronizeResponse response;
+  const auto call = [&] {
+    grpc::ClientContext context;
+    return stub_->Synchronize(&context, request, &response);
+  };
+  ASSERT_TRUE(call().ok());
+  EXPECT_EQ(response.lease_duration().seconds(), 30);
+  EXPECT_THAT(response.no_lease_reason(), HasSubstr("no trials are queued"));
 
-  grpc::ClientContext bad_context;
-  registration.mutable_worker()->set_worker_id("N07");
-  EXPECT_EQ(stub_->RegisterWorker(&bad_context, registration, &registered).error_code(),
-            grpc::StatusCode::INVALID_ARGUMENT);
+  request.mutable_wait()->set_seconds(61);
+  EXPECT_EQ(call().error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(call().error_message(), HasSubstr("wait: is 61 s"));
+  request.clear_wait();
+  request.set_session(std::string(61, 's'));
+  EXPECT_EQ(call().error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  request.clear_session();
+  request.mutable_worker()->set_worker_id("N07");
+  EXPECT_EQ(call().error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+}
 
-  grpc::ClientContext acquire_context;
-  v1::AcquireLeaseResponse acquired;
-  v1::AcquireLeaseRequest acquire;
-  acquire.set_worker_id("n07-cpu-1");
-  ASSERT_TRUE(stub_->AcquireLease(&acquire_context, acquire, &acquired).ok());
-  EXPECT_THAT(acquired.no_lease_reason(), HasSubstr("no trials are queued"));
-
-  grpc::ClientContext long_context;
-  v1::AcquireLeaseRequest long_wait;
-  long_wait.mutable_wait()->set_seconds(61);
-  const grpc::Status status = stub_->AcquireLease(&long_context, long_wait, &acquired);
-  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-  EXPECT_THAT(status.error_message(), HasSubstr("wait: is 61 s"));
-
-  grpc::ClientContext heartbeat_context;
-  v1::HeartbeatResponse heard;
-  EXPECT_EQ(stub_->Heartbeat(&heartbeat_context, {}, &heard).error_code(),
-            grpc::StatusCode::NOT_FOUND);
-
-  grpc::ClientContext release_context;
-  v1::ReleaseLeaseResponse released;
-  EXPECT_EQ(stub_->ReleaseLease(&release_context, {}, &released).error_code(),
-            grpc::StatusCode::PERMISSION_DENIED);
+// Workers of 0.2 register first, with version 3 of the API.
+TEST_F(WorkerServiceTest, OlderWorkersAreToldToUpgrade) {
+  v1::RegisterWorkerRequest request;
+  request.mutable_worker()->set_worker_id("n07-cpu-1");
+  request.mutable_worker()->set_max_pack_size(4);
+  request.mutable_worker()->set_api_version(3);
+  v1::RegisterWorkerResponse response;
+  const grpc::Status status = stub_->RegisterWorker(&context_, request, &response);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_EQ(status.error_message(),
+            "the worker has version 3 of the worker API, the server 4; upgrade the worker");
 }
 
 }  // namespace

@@ -33,16 +33,6 @@ absl::Status NotStored(const absl::Status& cause, bool begun = false) {
             : absl::StrCat("nothing was stored: ", cause.message(), "; try again"));
 }
 
-// A callback that ignores all but its first call: when a commit fails, a command and the waiting
-// call that it added may both be told.
-template <typename T>
-Callback<T> Once(Callback<T> done) {
-  return [answered = std::make_shared<bool>(false),
-          done = std::move(done)](absl::StatusOr<T> response) {
-    if (!std::exchange(*answered, true)) done(std::move(response));
-  };
-}
-
 }  // namespace
 
 int64_t BytesOfCall(const google::protobuf::Message& request) {
@@ -50,13 +40,11 @@ int64_t BytesOfCall(const google::protobuf::Message& request) {
   return kEmptyCall + 2 * static_cast<int64_t>(request.SpaceUsedLong());
 }
 
-CommandLoop::CommandLoop(Options options, Clock clock, Ledger& ledger, LeaseWaiters& waiters,
-                         HeldHeartbeats& heartbeats)
+CommandLoop::CommandLoop(Options options, Clock clock, Ledger& ledger, WaitingCalls& waiting)
     : options_(std::move(options)),
       clock_(std::move(clock)),
       ledger_(ledger),
-      waiters_(waiters),
-      heartbeats_(heartbeats),
+      waiting_(waiting),
       next_housekeeping_(clock_.steady() + kHousekeepingInterval) {}
 
 void CommandLoop::Start() {
@@ -98,34 +86,18 @@ void CommandLoop::PostCommand(Command command) {
   command.fail(refusal);
 }
 
-void CommandLoop::AcquireLease(v1::AcquireLeaseRequest request, std::string caller,
-                               std::function<bool()> given_up,
-                               Callback<v1::AcquireLeaseResponse> done) {
-  const Callback<v1::AcquireLeaseResponse> once = Once(std::move(done));
+void CommandLoop::Synchronize(v1::SynchronizeRequest request, std::string caller,
+                              std::function<bool()> given_up,
+                              Callback<v1::SynchronizeResponse> done) {
   const int64_t call_bytes = BytesOfCall(request);
   PostCommand({.apply = [this, request = std::move(request), caller = std::move(caller),
-                         given_up = std::move(given_up), once]() -> Answer {
-                 absl::Status status = waiters_.Add(request, caller, given_up, once);
-                 if (status.ok()) return nullptr;
-                 return [once, status = std::move(status)] { once(status); };
+                         given_up = std::move(given_up), done]() mutable -> Answer {
+                 auto answer = waiting_.Take(std::move(request), caller, std::move(given_up), done);
+                 if (!answer.has_value()) return nullptr;
+                 return [done, answer = *std::move(answer)] { done(answer); };
                },
-               .fail = [once](const absl::Status& status) { once(status); },
+               .fail = [done](absl::Status status) { done(std::move(status)); },
                .call_bytes = call_bytes});
-}
-
-void CommandLoop::Heartbeat(v1::HeartbeatRequest request, std::string caller,
-                            Callback<v1::HeartbeatResponse> done) {
-  const Callback<v1::HeartbeatResponse> once = Once(std::move(done));
-  const int64_t call_bytes = BytesOfCall(request);
-  PostCommand(
-      {.apply = [this, request = std::move(request), caller = std::move(caller), once]() -> Answer {
-         auto taken = heartbeats_.Take(request, caller, once);
-         if (!taken.ok()) return [once, status = taken.status()] { once(status); };
-         if (!taken->has_value()) return nullptr;
-         return [once, response = **std::move(taken)] { once(response); };
-       },
-       .fail = [once](const absl::Status& status) { once(status); },
-       .call_bytes = call_bytes});
 }
 
 CommandLoop::Group CommandLoop::TakeGroup() {
@@ -157,8 +129,8 @@ CommandLoop::Group CommandLoop::TakeGroup() {
 }
 
 absl::Time CommandLoop::NextDeadline() {
-  return std::min({ledger_.scheduler().NextDeadline(), waiters_.NextDeadline(),
-                   heartbeats_.NextDeadline(), next_housekeeping_});
+  return std::min(
+      {ledger_.scheduler().NextDeadline(), waiting_.NextDeadline(), next_housekeeping_});
 }
 
 void CommandLoop::Run() {
@@ -173,8 +145,7 @@ void CommandLoop::Run() {
     ProcessGroup(group);
     if (!broken_ && IsCleanUpDue(group.commands.empty())) CleanUp();
   }
-  waiters_.RefuseAll(Stopping());
-  heartbeats_.RefuseAll(Stopping());
+  waiting_.RefuseAll(Stopping());
 }
 
 bool CommandLoop::IsCleanUpDue(bool idle) const {
@@ -213,9 +184,8 @@ void CommandLoop::ProcessGroup(const Group& group) {
       // After the commands, so that a heartbeat that arrived in time but waited in the queue still
       // renews its lease.
       ledger_.Tick().IgnoreError();  // Commit fails after an error of the store, so it is not lost.
-      waiters_.Serve(answers);
-      // Last: the others make directives, which held heartbeats are told in the same group.
-      heartbeats_.Serve(answers);
+      // Last: the others make directives, which waiting workers are told in the same group.
+      waiting_.Serve(answers);
     }
   }
   // Without state_mutex_: readers of the scheduler must not wait for the disk. Only this thread
@@ -237,13 +207,11 @@ void CommandLoop::ProcessGroup(const Group& group) {
     options_.commit_failed(status);
     const absl::Status failure = NotStored(status);
     for (const Command& command : group.commands) command.fail(NotStored(status, command.begun));
-    waiters_.CommitFailed(failure);
-    heartbeats_.CommitFailed(failure);
+    waiting_.CommitFailed(failure);
     return;
   }
   const absl::Duration commit_time = absl::FromChrono(std::chrono::steady_clock::now() - start);
-  waiters_.Committed();
-  heartbeats_.Committed();
+  waiting_.Committed();
   if (changed) LENGTHWISE_FAILPOINT("coordinator.publish.before");
   // Before the answers: a caller that reads after its answer must see its own effects.
   options_.publish({.effects = ledger_.TakeEffects(),

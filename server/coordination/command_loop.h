@@ -26,9 +26,8 @@
 #include "google/protobuf/message.h"
 #include "platform/mutex.h"
 #include "proto/worker_service.pb.h"
-#include "server/coordination/held_heartbeats.h"
-#include "server/coordination/lease_waiters.h"
 #include "server/coordination/ledger.h"
+#include "server/coordination/waiting_calls.h"
 
 namespace lengthwise::server {
 
@@ -90,8 +89,7 @@ class CommandLoop {
   };
 
   // All must outlive it. Runs from Start on.
-  CommandLoop(Options options, Clock clock, Ledger& ledger, LeaseWaiters& waiters,
-              HeldHeartbeats& heartbeats);
+  CommandLoop(Options options, Clock clock, Ledger& ledger, WaitingCalls& waiting);
   ~CommandLoop() { Stop(); }
 
   void Start();
@@ -119,12 +117,9 @@ class CommandLoop {
     PostPart(std::move(part), std::move(done), call_bytes, /*begun=*/false);
   }
   void PostCommand(Command command);
-  // Queues a worker's request for a pack (LeaseWaiters::Add).
-  void AcquireLease(v1::AcquireLeaseRequest request, std::string caller,
-                    std::function<bool()> given_up, Callback<v1::AcquireLeaseResponse> done);
-  // Queues a heartbeat, whose answer may be held (HeldHeartbeats::Take).
-  void Heartbeat(v1::HeartbeatRequest request, std::string caller,
-                 Callback<v1::HeartbeatResponse> done);
+  // Queues a worker's call, whose answer may be held (WaitingCalls::Take).
+  void Synchronize(v1::SynchronizeRequest request, std::string caller,
+                   std::function<bool()> given_up, Callback<v1::SynchronizeResponse> done);
 
   // Calls `read` while no group is being applied and returns its result. `read` may read the
   // scheduler. Keep it short: commands wait for it.
@@ -181,8 +176,7 @@ class CommandLoop {
   const Clock clock_;
   Ledger& ledger_;  // changed under state_mutex_
   // Used by the thread only.
-  LeaseWaiters& waiters_;
-  HeldHeartbeats& heartbeats_;
+  WaitingCalls& waiting_;
 
   platform::Mutex state_mutex_;  // protects the scheduler's memory; not held during a commit
 

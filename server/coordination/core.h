@@ -1,7 +1,7 @@
 // Core: the server's state on one data directory, assembled from parts with one responsibility
 // each.
 //
-//   rpc handlers --commands--> loop() --> submissions(), experiments(), leases(), intake()
+//   rpc handlers --commands--> loop() --> submissions(), experiments(), intake(), Leases
 //                                              \--> Ledger: scheduler + store, one transaction
 //                --reads-----> reads(), event_log(), artifacts(), backups(): callers' threads
 //
@@ -30,11 +30,10 @@
 #include "server/coordination/engine.h"
 #include "server/coordination/event_log.h"
 #include "server/coordination/fleet.h"
-#include "server/coordination/held_heartbeats.h"
-#include "server/coordination/lease_waiters.h"
 #include "server/coordination/reads.h"
 #include "server/coordination/running_trials.h"
 #include "server/coordination/statistics.h"
+#include "server/coordination/waiting_calls.h"
 #include "server/storage/artifact_store.h"
 #include "server/storage/s3_options.h"
 #include "server/storage/storage.h"
@@ -124,7 +123,6 @@ class Core {
   // Called by commands on the loop. Submissions' Prepare functions may be called on any thread.
   Submissions& submissions() { return engine_.submissions; }
   Experiments& experiments() { return engine_.experiments; }
-  Leases& leases() { return engine_.leases; }
   EventIntake& intake() { return engine_.events; }
   // May be called on any thread.
   const LeaseIds& lease_ids() const { return engine_.lease_ids; }
@@ -135,10 +133,8 @@ class Core {
   Backups& backups() { return backups_; }
   ArtifactSweeper& sweeper() { return sweeper_; }
   Statistics GetStatistics();
-  // Number of workers whose AcquireLease is waiting.
-  int64_t waiting_workers() const { return waiters_.waiting(); }
-  // Heartbeats whose answers are held.
-  int64_t held_heartbeats() const { return heartbeats_.held(); }
+  // Number of workers whose calls wait for their answers.
+  int64_t waiting_calls() const { return waiting_.size(); }
 
  private:
   Core(const CoreOptions& options, Dependencies dependencies,
@@ -163,8 +159,7 @@ class Core {
   Fleet fleet_;
   RunningTrials running_trials_;
   Engine engine_;
-  LeaseWaiters waiters_;
-  HeldHeartbeats heartbeats_;
+  WaitingCalls waiting_;
   // Of the last commit.
   DiskFault commit_fault_;
   CommandLoop loop_;

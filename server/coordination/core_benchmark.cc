@@ -87,8 +87,8 @@ void BM_DispatchTrials(benchmark::State& state) {
     for (int i = 0; i < kWorkers; ++i) {
       auto answer = std::make_shared<std::promise<bool>>();
       answers.push_back(answer->get_future());
-      v1::AcquireLeaseRequest acquire;
-      acquire.set_worker_id(absl::StrCat("w", i));
+      v1::SynchronizeRequest acquire = coordinator->CallOf(absl::StrCat("w", i));
+      acquire.set_wants_lease(true);
       const auto take = [&coordinator, answer](const auto& acquired) {
         if (!acquired.ok() || !acquired->has_lease()) return answer->set_value(false);
         v1::StreamEventsRequest request;
@@ -100,10 +100,7 @@ void BM_DispatchTrials(benchmark::State& state) {
           answer->set_value(response.ok() && response->refusal() == 0);
         });
       };
-      (*coordinator)
-          ->loop()
-          .AcquireLease(
-              acquire, "anonymous", [] { return false; }, take);
+      PostCall(**coordinator, acquire, "anonymous", take);
     }
     for (std::future<bool>& answer : answers) {
       if (!answer.get()) state.SkipWithError("not dispatched");

@@ -137,18 +137,15 @@ TEST_F(CorePauseTest, QueuedHeartbeatRenewsItsLease) {
   // A slow command, and others behind it, each of which is a group.
   post([&] { free.wait(); });
   std::promise<bool> lost;
-  v1::HeartbeatRequest request;
-  request.set_worker_id("w");
-  request.add_leases()->set_lease_id(lease_.lease_id());
-  request.mutable_leases(0)->set_fencing_token(lease_.fencing_token());
+  const v1::SynchronizeRequest request = coordinator_.CallOf("w", {lease_});
   for (int second = 1; second <= 40; ++second) {
     coordinator_.MoveClock(absl::Seconds(1));
     post([] {});
     if (second != 20) continue;
-    PostHeartbeat(*coordinator_, request, "anonymous",
-                  [&](const absl::StatusOr<v1::HeartbeatResponse>& response) {
-                    lost.set_value(!response.ok() || response->leases(0).lost());
-                  });
+    PostCall(*coordinator_, request, "anonymous",
+             [&](const absl::StatusOr<v1::SynchronizeResponse>& response) {
+               lost.set_value(!response.ok() || response->leases(0).lost());
+             });
   }
   free.count_down();
   EXPECT_FALSE(lost.get_future().get());

@@ -198,15 +198,15 @@ TEST(CoreFaultsTest, FailingStoreIsTriedOnceASecond) {
   ASSERT_EQ(coordinator.Open(), absl::OkStatus());
   ASSERT_EQ(coordinator.Register("w"), absl::OkStatus());
   std::latch busy(1), both_wait(1);
-  PostHeartbeat(*coordinator, {}, "anonymous", [&](const absl::StatusOr<v1::HeartbeatResponse>&) {
+  PostCall(*coordinator, {}, "anonymous", [&](const absl::StatusOr<v1::SynchronizeResponse>&) {
     busy.count_down();
     both_wait.wait();
   });
   busy.wait();
-  v1::AcquireLeaseRequest request;
-  request.set_worker_id("w");
+  v1::SynchronizeRequest request = coordinator.CallOf("w");
+  request.set_wants_lease(true);
   request.mutable_wait()->set_nanos(500'000'000);
-  auto lease = coordinator.AcquireLater(request);
+  auto lease = coordinator.Later(request);
   // In the same group: the call waits, and the store fails from then on.
   coordinator->loop().PostCommand({.apply = [&]() -> CommandLoop::Answer {
                                      fails = true;
@@ -268,7 +268,7 @@ class CoreFailingStoreTest : public testing::Test {
 TEST_F(CoreFailingStoreTest, ErrorSaysThatAPartWasStored) {
   const std::string experiment = coordinator_.Create("sort", 1, 1000);
   std::latch busy(1), both_wait(1);
-  PostHeartbeat(*coordinator_, {}, "anonymous", [&](const absl::StatusOr<v1::HeartbeatResponse>&) {
+  PostCall(*coordinator_, {}, "anonymous", [&](const absl::StatusOr<v1::SynchronizeResponse>&) {
     busy.count_down();
     both_wait.wait();
   });
@@ -557,10 +557,10 @@ TEST(CoreFaultsTest, StoppedCoordinatorAnswersUnavailable) {
   TestCoordinator coordinator;
   ASSERT_EQ(coordinator.Open(), absl::OkStatus());
   ASSERT_EQ(coordinator.Register("w"), absl::OkStatus());
-  v1::AcquireLeaseRequest request;
-  request.set_worker_id("w");
+  v1::SynchronizeRequest request = coordinator.CallOf("w");
+  request.set_wants_lease(true);
   request.mutable_wait()->set_seconds(60);
-  auto waiting = coordinator.AcquireLater(request);
+  auto waiting = coordinator.Later(request);
   coordinator->Stop();
   EXPECT_EQ(waiting.get().status().code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(coordinator.Register("w").code(), absl::StatusCode::kUnavailable);
@@ -578,7 +578,7 @@ TEST(CoreFaultsTest, QueuedCommandsAreBounded) {
   request.add_events()->set_trial(std::string(12'000, 'x'));
   std::latch busy(1), released(1), all(3);
   // Answers run on the command loop's thread: while one blocks, nothing is stored.
-  PostHeartbeat(*coordinator, {}, "anonymous", [&](const absl::StatusOr<v1::HeartbeatResponse>&) {
+  PostCall(*coordinator, {}, "anonymous", [&](const absl::StatusOr<v1::SynchronizeResponse>&) {
     busy.count_down();
     released.wait();
   });
@@ -596,22 +596,22 @@ TEST(CoreFaultsTest, QueuedCommandsAreBounded) {
              });
   EXPECT_EQ(beyond.code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(beyond.message()), HasSubstr("try again"));
-  PostHeartbeat(*coordinator, {}, "anonymous",
-                [&](const absl::StatusOr<v1::HeartbeatResponse>& answer) {
-                  small = answer.status();
-                  all.count_down();
-                });
-  v1::HeartbeatRequest large;
-  large.set_worker_id(std::string(8'000, 'x'));
+  PostCall(*coordinator, {}, "anonymous",
+           [&](const absl::StatusOr<v1::SynchronizeResponse>& answer) {
+             small = answer.status();
+             all.count_down();
+           });
+  v1::SynchronizeRequest large;
+  large.set_session(std::string(8'000, 'x'));
   absl::Status refused;
-  PostHeartbeat(
+  PostCall(
       *coordinator, large, "anonymous",
-      [&](const absl::StatusOr<v1::HeartbeatResponse>& answer) { refused = answer.status(); });
+      [&](const absl::StatusOr<v1::SynchronizeResponse>& answer) { refused = answer.status(); });
   EXPECT_EQ(refused.code(), absl::StatusCode::kUnavailable);
   released.count_down();
   all.wait();
   EXPECT_EQ(first, absl::OkStatus());
-  EXPECT_EQ(small.code(), absl::StatusCode::kNotFound) << "taken: the worker is not registered";
+  EXPECT_EQ(small.code(), absl::StatusCode::kInvalidArgument) << "taken: it names no worker";
 
   std::latch again(1);
   PostEvents(*coordinator, request, "anonymous",

@@ -199,15 +199,14 @@ TEST_F(CoreSchedulingTest, ReportedMemoryLimitsTheNextLease) {
   coordinator_.Create("sort", 1, 4);
   Restart();
   coordinator_.Register("w", 4).IgnoreError();
-  v1::HeartbeatRequest request;
-  request.set_worker_id("w");
+  v1::SynchronizeRequest request = coordinator_.CallOf("w");
   request.add_capacities()->set_shape(whole.shape());
   request.mutable_capacities(0)->set_max_pack_size(2);
   std::promise<absl::Status> heard;
-  PostHeartbeat(*coordinator_, request, "anonymous",
-                [&](const absl::StatusOr<v1::HeartbeatResponse>& response) {
-                  heard.set_value(response.status());
-                });
+  PostCall(*coordinator_, request, "anonymous",
+           [&](const absl::StatusOr<v1::SynchronizeResponse>& response) {
+             heard.set_value(response.status());
+           });
   ASSERT_EQ(heard.get_future().get(), absl::OkStatus());
   EXPECT_THAT(coordinator_.Acquire("w").trials(), SizeIs(2));
 }
@@ -264,8 +263,6 @@ TEST_F(CoreSchedulingTest, RestartDecidesAPreemptionAgain) {
   ASSERT_TRUE(beat_until_preempted());
   // Before the worker learns of it at its next heartbeat, or gives the lease back.
   Restart();
-  EXPECT_TRUE(absl::IsNotFound(coordinator_.Heartbeat("w", {lease}).status()));
-  coordinator_.Register("w").IgnoreError();
   EXPECT_FALSE(coordinator_.Heartbeat("w", {lease})->leases(0).lost());
   EXPECT_TRUE(beat_until_preempted());
   coordinator_.Release("w", lease);
@@ -399,16 +396,17 @@ TEST_F(CoreSchedulingTest, RegressionWorkerThatLeftGetsNoLease) {
   for (const char* worker : {"w", "stays"}) {
     ASSERT_EQ(coordinator_.Register(worker), absl::OkStatus());
   }
-  v1::AcquireLeaseRequest request;
-  request.set_worker_id("w");
+  v1::SynchronizeRequest request = coordinator_.CallOf("w");
+  request.set_wants_lease(true);
   request.mutable_wait()->set_seconds(20);
   std::atomic<bool> left = false;
-  auto gone = coordinator_.AcquireLater(request, [&] { return left.load(); });
+  auto gone = coordinator_.Later(request, [&] { return left.load(); });
   coordinator_->loop().Flush();
   left = true;
   coordinator_.Create("sort", 1, 1);
-  EXPECT_FALSE(gone.get()->has_lease());
   EXPECT_EQ(coordinator_.Acquire("stays").trials_size(), 1);
+  coordinator_.Advance(absl::Seconds(21));
+  EXPECT_FALSE(gone.get()->has_lease());
 }
 
 TEST_F(CoreSchedulingTest, DedicatedWorkerTrainsOnlyItsExperiment) {
@@ -426,10 +424,10 @@ TEST_F(CoreSchedulingTest, DedicatedWorkerTrainsOnlyItsExperiment) {
   EXPECT_EQ(coordinator_->reads().GetExperiment(first)->trials().queued(), 1);
 
   // A waiting worker is answered as soon as its own experiment has a trial.
-  v1::AcquireLeaseRequest request;
-  request.set_worker_id("w");
+  v1::SynchronizeRequest request = coordinator_.CallOf("w");
+  request.set_wants_lease(true);
   request.mutable_wait()->set_seconds(60);
-  auto later = coordinator_.AcquireLater(request);
+  auto later = coordinator_.Later(request);
   coordinator_.Create("third", 1, 1);
   ASSERT_EQ(coordinator_.Extend(second, {7})->added_trials(), 1);
   const auto answer = later.get();
@@ -444,14 +442,13 @@ TEST_F(CoreSchedulingTest, DedicatedWorkerTrainsOnlyItsExperiment) {
 TEST_F(CoreSchedulingTest, ReportedKernelsAreListed) {
   ASSERT_EQ(coordinator_.Register("w"), absl::OkStatus());
   const auto kernels_after = [&](const std::string& reported) {
-    v1::HeartbeatRequest request;
-    request.set_worker_id("w");
+    v1::SynchronizeRequest request = coordinator_.CallOf("w");
     request.mutable_measurements()->set_kernels(reported);
     std::promise<absl::Status> heard;
-    PostHeartbeat(*coordinator_, request, "anonymous",
-                  [&](const absl::StatusOr<v1::HeartbeatResponse>& response) {
-                    heard.set_value(response.status());
-                  });
+    PostCall(*coordinator_, request, "anonymous",
+             [&](const absl::StatusOr<v1::SynchronizeResponse>& response) {
+               heard.set_value(response.status());
+             });
     EXPECT_EQ(heard.get_future().get(), absl::OkStatus());
     const v1::ListWorkersResponse listed = coordinator_->reads().ListWorkers();
     return listed.workers_size() == 1 ? listed.workers(0).provenance().kernels() : "no worker";
@@ -491,15 +488,14 @@ TEST_F(CoreSchedulingTest, HeartbeatWaitsForOnePartOfACommand) {
   const std::string experiment = coordinator_.Create("sort", 1, 1000);
   const v1::Lease lease = coordinator_.Acquire("w");
   std::vector<std::string> answers;
-  v1::HeartbeatRequest heartbeat;
-  heartbeat.set_worker_id("w");
   // Sends a heartbeat right after the command; both are queued before either is processed.
   const auto with_heartbeat = [&](const std::function<void()>& command) {
     std::promise<void> both_wait;
     std::shared_future<void> go = both_wait.get_future().share();
-    PostHeartbeat(*coordinator_, heartbeat, "anonymous", [go](const auto&) { go.wait(); });
+    PostCall(*coordinator_, coordinator_.CallOf("w"), "anonymous",
+             [go](const auto&) { go.wait(); });
     command();
-    PostHeartbeat(*coordinator_, heartbeat, "anonymous", [&](const auto& response) {
+    PostCall(*coordinator_, coordinator_.CallOf("w"), "anonymous", [&](const auto& response) {
       answers.push_back(response.ok() ? "heartbeat" : response.status().ToString());
     });
     both_wait.set_value();

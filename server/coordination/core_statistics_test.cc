@@ -35,17 +35,13 @@ class CoreStatisticsTest : public testing::Test {
   }
   // Sends a heartbeat with the loss of a lease's first trial.
   void Report(const v1::Lease& lease, float loss, const v1::WorkerMeasurements& measurements = {}) {
-    v1::HeartbeatRequest request;
-    request.set_worker_id("w");
-    v1::HeldLease& held = *request.add_leases();
-    held.set_lease_id(lease.lease_id());
-    held.set_fencing_token(lease.fencing_token());
+    v1::SynchronizeRequest request = coordinator_.CallOf("w", {lease});
     v1::TrialProgress& progress = *request.add_progress();
     progress.set_trial(lease.trials(0).trial());
     progress.set_attempt(lease.trials(0).attempt());
     progress.set_loss(loss);
     *request.mutable_measurements() = measurements;
-    PostHeartbeat(*coordinator_, request, "anonymous", [](const auto&) {});
+    PostCall(*coordinator_, request, "anonymous", [](const auto&) {});
     coordinator_->loop().Flush();
   }
 

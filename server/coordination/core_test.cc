@@ -515,16 +515,17 @@ TEST_F(CoreTest, PagesOfLargeEntriesFitAnAnswer) {
 }
 
 TEST_F(CoreTest, WaitingWorkerGetsWorkOrATimeout) {
-  v1::AcquireLeaseRequest request;
-  request.set_worker_id("w");
+  v1::SynchronizeRequest request = coordinator_.CallOf("w");
+  request.set_wants_lease(true);
   request.mutable_wait()->set_seconds(20);
-  auto first = coordinator_.AcquireLater(request);
+  auto first = coordinator_.Later(request);
   coordinator_->loop().Flush();
   coordinator_.Advance(absl::Seconds(21));
-  const v1::AcquireLeaseResponse nothing = first.get().value();
+  const v1::SynchronizeResponse nothing = first.get().value();
   EXPECT_FALSE(nothing.has_lease());
   EXPECT_EQ(nothing.no_lease_reason(), "no trials are queued");
-  auto second = coordinator_.AcquireLater(request);
+  request.set_number(request.number() + 1);
+  auto second = coordinator_.Later(request);
   coordinator_.Create("sort", 1, 1);
   EXPECT_TRUE(second.get()->has_lease());
 }

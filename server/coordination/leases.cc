@@ -74,7 +74,9 @@ absl::Duration Leases::LongestHold(absl::Duration least, absl::Duration lease, i
   return wanted > least ? wanted : absl::ZeroDuration();
 }
 
-absl::Duration Leases::longest_hold() const {
+absl::Duration Leases::LongestHold(bool wants_lease) const {
+  // As long as in the largest fleets: a worker without a lease has nothing else to report.
+  if (wants_lease) return options_.lease_duration / 4;
   return LongestHold(options_.heartbeat_interval, options_.lease_duration,
                      ledger_.scheduler().fleet_size());
 }
@@ -87,8 +89,7 @@ google::protobuf::Duration Leases::CurrentHeartbeatInterval() const {
       std::max(options_.heartbeat_interval, std::min(wanted, options_.lease_duration / 4)));
 }
 
-absl::StatusOr<v1::RegisterWorkerResponse> Leases::Register(
-    const v1::RegisterWorkerRequest& request, const std::string& caller) {
+absl::Status Leases::Register(const v1::SynchronizeRequest& request, const std::string& caller) {
   const v1::WorkerDescription& worker = request.worker();
   if (worker.worker_id().empty()) {
     return absl::InvalidArgumentError("worker.worker_id: is empty");
@@ -97,12 +98,7 @@ absl::StatusOr<v1::RegisterWorkerResponse> Leases::Register(
     return absl::InvalidArgumentError(absl::StrCat(
         "worker.max_pack_size: got ", worker.max_pack_size(), ", accepted is 1 and more"));
   }
-  if (worker.api_version() != platform::kWorkerApiVersion) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "the worker has version ", worker.api_version(), " of the worker API, the server ",
-        platform::kWorkerApiVersion, "; upgrade the ",
-        worker.api_version() < platform::kWorkerApiVersion ? "worker" : "server"));
-  }
+  RETURN_IF_ERROR(CheckVersion(worker));
   std::string experiment;
   if (!worker.experiment().empty()) {
     absl::StatusOr<std::string> id = ParseExperimentName(worker.experiment());
@@ -111,36 +107,20 @@ absl::StatusOr<v1::RegisterWorkerResponse> Leases::Register(
     }
     experiment = *std::move(id);
   }
-  // The id may change hands once its worker has been silent for a lease duration: that worker's
-  // leases have expired then.
-  const std::optional<std::string> owner = fleet_.PrincipalOf(worker.worker_id());
-  if (owner.value_or(caller) != caller &&
-      ledger_.scheduler().IsAlive(worker.worker_id(), ledger_.Now())) {
-    return absl::PermissionDeniedError(absl::StrCat(
-        "worker.worker_id: \"", worker.worker_id(),
-        "\" is a worker of another principal; choose another id, or register when it was silent "
-        "for ",
-        absl::FormatDuration(options_.lease_duration)));
-  }
   LENGTHWISE_FAILPOINT("engine.worker.register");
-  ledger_.scheduler().Register(worker.worker_id(), worker.max_pack_size(), ledger_.Now(),
-                               experiment);
+  Scheduler& scheduler = ledger_.scheduler();
+  scheduler.Register(worker.worker_id(), worker.max_pack_size(), ledger_.Now(), experiment);
+  *scheduler.FindSession(worker.worker_id()) = {.id = request.session()};
   fleet_.Register(worker, caller, ledger_.Now(), ledger_.WallTime());
-  v1::RegisterWorkerResponse response;
-  *response.mutable_heartbeat_interval() = CurrentHeartbeatInterval();
-  *response.mutable_lease_duration() = ToDuration(options_.lease_duration);
-  return response;
+  return absl::OkStatus();
 }
 
-absl::Status Leases::CheckWorker(absl::string_view worker, absl::string_view caller) {
-  const std::optional<std::string> owner = fleet_.PrincipalOf(worker);
-  if (!owner.has_value() || !ledger_.scheduler().IsRegistered(worker)) {
-    return absl::NotFoundError(
-        absl::StrCat("worker \"", worker, "\" is not registered; register again"));
-  }
-  if (*owner == caller) return absl::OkStatus();
-  return absl::PermissionDeniedError(
-      absl::StrCat("worker \"", worker, "\" is a worker of another principal"));
+absl::Status Leases::CheckVersion(const v1::WorkerDescription& worker) {
+  if (worker.api_version() == platform::kWorkerApiVersion) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("the worker has version ", worker.api_version(),
+                   " of the worker API, the server ", platform::kWorkerApiVersion, "; upgrade the ",
+                   worker.api_version() < platform::kWorkerApiVersion ? "worker" : "server"));
 }
 
 absl::StatusOr<Leases::Found> Leases::CheckSpecification(const std::vector<TrialKey>& trials) {
@@ -218,9 +198,16 @@ absl::StatusOr<Leases::Found> Leases::CheckCheckpoint(int64_t key) {
   return Found::kChanged;
 }
 
-absl::StatusOr<v1::AcquireLeaseResponse> Leases::Acquire(const std::string& worker,
-                                                         const std::string& caller) {
-  RETURN_IF_ERROR(CheckWorker(worker, caller));
+absl::Status Leases::AddLease(const std::string& worker, const std::string& caller,
+                              v1::SynchronizeResponse& response) {
+  WorkerSession* const session = ledger_.scheduler().FindSession(worker);
+  if (session == nullptr) return absl::OkStatus();
+  if (const auto untold = ledger_.scheduler().LiveTrials(worker, session->untold);
+      !untold.empty()) {
+    // The answer that granted it was lost, or this call overtook it.
+    ASSIGN_OR_RETURN(*response.mutable_lease(), MakeLease(session->untold, untold, caller));
+    return absl::OkStatus();
+  }
   // Looks again until the whole next pack can be used: a trial whose checkpoint is lost moves to
   // another pack, and one that fails or must wait leaves the queue.
   int unreadable = 0;
@@ -238,26 +225,28 @@ absl::StatusOr<v1::AcquireLeaseResponse> Leases::Acquire(const std::string& work
     }
   }
   ASSIGN_OR_RETURN(const Decisions decisions, ledger_.scheduler().Grant(worker, ledger_.Now()));
-  v1::AcquireLeaseResponse response;
   if (decisions.trials.empty()) {
     response.set_no_lease_reason(ledger_.scheduler().WhyNothing(worker, ledger_.Now()));
-    return response;
+    return absl::OkStatus();
   }
   LENGTHWISE_FAILPOINT("engine.lease.grant");
   RETURN_IF_ERROR(ledger_.Record(decisions));
-  ASSIGN_OR_RETURN(*response.mutable_lease(), MakeLease(decisions, caller));
-  return response;
+  session->untold = decisions.trials.front().token;
+  ASSIGN_OR_RETURN(
+      *response.mutable_lease(),
+      MakeLease(session->untold, ledger_.scheduler().LiveTrials(worker, session->untold), caller));
+  return absl::OkStatus();
 }
 
-absl::StatusOr<v1::Lease> Leases::MakeLease(const Decisions& decisions, absl::string_view caller) {
-  const Token token = decisions.trials.front().token;
+absl::StatusOr<v1::Lease> Leases::MakeLease(Token token, const std::vector<TrialKey>& trials,
+                                            absl::string_view caller) {
   v1::Lease lease;
   lease.set_lease_id(ids_.Make(token, caller));
   lease.set_fencing_token(token);
-  lease.set_shape(ledger_.scheduler().ShapeOf(decisions.trials.front().trial));
+  lease.set_shape(ledger_.scheduler().ShapeOf(trials.front()));
   std::optional<PackRecord> pack;
-  for (const TrialChange& change : decisions.trials) {
-    ASSIGN_OR_RETURN(const TrialRecord trial, ledger_.GetTrial(change.trial));
+  for (const TrialKey key : trials) {
+    ASSIGN_OR_RETURN(const TrialRecord trial, ledger_.GetTrial(key));
     if (!pack.has_value()) {
       ASSIGN_OR_RETURN(pack, store_.FindPack(trial.pack));
     }
@@ -275,10 +264,10 @@ absl::StatusOr<v1::Lease> Leases::MakeLease(const Decisions& decisions, absl::st
   return lease;
 }
 
-template <typename HeldLeases>
-std::vector<Token> Leases::TokensOf(const HeldLeases& leases, const std::string& caller) const {
+std::vector<Token> Leases::TokensOf(const v1::SynchronizeRequest& request,
+                                    const std::string& caller) const {
   std::vector<Token> tokens;
-  for (const v1::HeldLease& lease : leases) {
+  for (const v1::HeldLease& lease : request.leases()) {
     // The scheduler has no lease 0, so the worker is told that it has lost a lease that is not its
     // own.
     const bool fits = ids_.Fits(lease.lease_id(), lease.fencing_token(), caller);
@@ -287,77 +276,106 @@ std::vector<Token> Leases::TokensOf(const HeldLeases& leases, const std::string&
   return tokens;
 }
 
-template <typename HeldLeases>
-absl::StatusOr<v1::HeartbeatResponse> Leases::ToResponse(
-    const HeldLeases& leases, const std::vector<LeaseDirective>& directives) {
-  v1::HeartbeatResponse response;
-  *response.mutable_heartbeat_interval() = CurrentHeartbeatInterval();
+absl::Status Leases::AddStatuses(const v1::SynchronizeRequest& request, const std::string& caller,
+                                 v1::SynchronizeResponse& response) {
+  const std::vector<LeaseDirective> directives =
+      ledger_.scheduler().Directives(request.worker().worker_id(), TokensOf(request, caller));
   auto next = directives.begin();
-  for (const v1::HeldLease& lease : leases) {
+  for (const v1::HeldLease& lease : request.leases()) {
     const LeaseDirective& decided = *next++;
-    v1::HeartbeatResponse::LeaseDirective& directive = *response.add_leases();
-    directive.set_lease_id(lease.lease_id());
-    directive.set_lost(decided.lost);
-    directive.set_preempted(!decided.preempted.empty());
-    directive.set_reason(decided.preempted);
+    v1::SynchronizeResponse::LeaseStatus& status = *response.add_leases();
+    status.set_lease_id(lease.lease_id());
+    status.set_lost(decided.lost);
+    status.set_preempted(!decided.preempted.empty());
+    status.set_reason(decided.preempted);
     for (const TrialKey key : decided.cancelled) {
       ASSIGN_OR_RETURN(const std::optional<TrialRecord> trial, store_.FindTrial(key));
       if (!trial.has_value()) {
         // Its experiment was deleted before the worker heard of the cancellation. All trials of a
         // lease belong to one experiment, so the worker has nothing left to run.
-        directive.set_lost(true);
+        status.set_lost(true);
         continue;
       }
-      directive.add_cancelled_trials(TrialName(trial->experiment_id, trial->id));
+      status.add_cancelled_trials(TrialName(trial->experiment_id, trial->id));
     }
   }
-  return response;
+  return absl::OkStatus();
 }
 
-absl::StatusOr<v1::HeartbeatResponse> Leases::Heartbeat(const v1::HeartbeatRequest& request,
-                                                        const std::string& caller) {
-  LENGTHWISE_FAILPOINT("engine.heartbeat");
-  RETURN_IF_ERROR(CheckWorker(request.worker_id(), caller));
-  ASSIGN_OR_RETURN(const std::vector<LeaseDirective> directives,
-                   ledger_.scheduler().Heartbeat(
-                       request.worker_id(), TokensOf(request.leases(), caller), ledger_.Now()));
-  fleet_.Heartbeat(request.worker_id(), request.measurements(), ledger_.Now(), ledger_.WallTime());
-  if (request.stopping()) {
-    ledger_.scheduler().Unregister(request.worker_id());
-    fleet_.Stop(request.worker_id());
-  }
-  for (const v1::PackCapacity& capacity : request.capacities()) {
-    ledger_.scheduler().SetCapacity(request.worker_id(), capacity.shape(),
-                                    capacity.max_pack_size());
-  }
-  ASSIGN_OR_RETURN(v1::HeartbeatResponse response, ToResponse(request.leases(), directives));
-  for (const v1::TrialProgress& progress : request.progress()) {
-    ledger_.effects().progress.push_back({.worker = request.worker_id(), .progress = progress});
-  }
-  return response;
-}
-
-absl::StatusOr<v1::HeartbeatResponse> Leases::AnswerHeartbeat(
-    const std::string& worker, const std::vector<v1::HeldLease>& leases,
-    const std::string& caller) {
-  return ToResponse(leases, ledger_.scheduler().Directives(worker, TokensOf(leases, caller)));
-}
-
-absl::StatusOr<v1::ReleaseLeaseResponse> Leases::Release(const v1::ReleaseLeaseRequest& request,
-                                                         const std::string& caller) {
-  LENGTHWISE_FAILPOINT("engine.lease.release");
-  RETURN_IF_ERROR(ids_.Check(request.lease_id(), request.fencing_token(), caller));
+absl::Status Leases::Release(const v1::SynchronizeRequest& request, const std::string& caller,
+                             const std::vector<Token>& listed) {
+  const std::string& worker = request.worker().worker_id();
   Scheduler& scheduler = ledger_.scheduler();
-  if (request.unfit()) {
-    platform::LogWarning(absl::StrCat(request.worker_id(), " gives lease ", request.fencing_token(),
-                                      " back: ", request.reason()));
-    scheduler.SetUnfit(request.worker_id(), request.fencing_token(), request.reason(),
-                       ledger_.Now());
-  }
   // A repeated release changes nothing, because the scheduler no longer has the lease.
-  RETURN_IF_ERROR(ledger_.Record(scheduler.Release(request.worker_id(), request.fencing_token(),
-                                                   request.reason(), request.lost())));
-  return v1::ReleaseLeaseResponse();
+  for (const v1::ReleasedLease& released : request.released()) {
+    const Token token = released.fencing_token();
+    if (!ids_.Fits(released.lease_id(), token, caller)) continue;
+    LENGTHWISE_FAILPOINT("engine.lease.release");
+    if (released.unfit() && !scheduler.LiveTrials(worker, token).empty()) {
+      platform::LogWarning(
+          absl::StrCat(worker, " gives lease ", token, " back: ", released.reason()));
+      scheduler.SetUnfit(worker, token, released.reason(), ledger_.Now());
+    }
+    RETURN_IF_ERROR(
+        ledger_.Record(scheduler.Release(worker, token, released.reason(), released.lost())));
+  }
+  Token& untold = scheduler.FindSession(worker)->untold;
+  if (std::find(listed.begin(), listed.end(), untold) != listed.end()) untold = 0;
+  // An earlier answer granted a lease that never reached the worker, or came too late for it.
+  if (untold != 0 && !request.wants_lease()) {
+    RETURN_IF_ERROR(ledger_.Record(
+        scheduler.Release(worker, std::exchange(untold, 0), "it wanted no lease any more")));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Leases::Hear(const v1::SynchronizeRequest& request, const std::string& caller) {
+  const std::string& worker = request.worker().worker_id();
+  Scheduler& scheduler = ledger_.scheduler();
+  // The id may change hands once its worker has been silent for a lease duration: that worker's
+  // leases have expired then.
+  const std::optional<std::string> owner = fleet_.PrincipalOf(worker);
+  if (owner.value_or(caller) != caller && scheduler.IsAlive(worker, ledger_.Now())) {
+    return absl::PermissionDeniedError(absl::StrCat(
+        "worker.worker_id: \"", worker,
+        "\" is a worker of another principal; choose another id, or call when it was silent for ",
+        absl::FormatDuration(options_.lease_duration)));
+  }
+  const WorkerSession* const session = scheduler.FindSession(worker);
+  if (session == nullptr || owner != caller || session->id != request.session()) {
+    RETURN_IF_ERROR(Register(request, caller));
+  } else if (request.number() <= session->number) {
+    return absl::AbortedError("a later call of this worker came first");
+  }
+  LENGTHWISE_FAILPOINT("engine.heartbeat");
+  scheduler.FindSession(worker)->number = request.number();
+  const std::vector<Token> listed = TokensOf(request, caller);
+  RETURN_IF_ERROR(scheduler.Heartbeat(worker, listed, ledger_.Now()));
+  fleet_.Heartbeat(worker, request.measurements(), ledger_.Now(), ledger_.WallTime());
+  for (const v1::PackCapacity& capacity : request.capacities()) {
+    scheduler.SetCapacity(worker, capacity.shape(), capacity.max_pack_size());
+  }
+  for (const v1::TrialProgress& progress : request.progress()) {
+    ledger_.effects().progress.push_back({.worker = worker, .progress = progress});
+  }
+  RETURN_IF_ERROR(Release(request, caller, listed));
+  if (request.stopping()) {
+    scheduler.Unregister(worker);
+    fleet_.Stop(worker);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<v1::SynchronizeResponse> Leases::Answer(const v1::SynchronizeRequest& request,
+                                                       const std::string& caller, bool grants) {
+  v1::SynchronizeResponse response;
+  *response.mutable_heartbeat_interval() = CurrentHeartbeatInterval();
+  *response.mutable_lease_duration() = ToDuration(options_.lease_duration);
+  RETURN_IF_ERROR(AddStatuses(request, caller, response));
+  if (grants && request.wants_lease()) {
+    RETURN_IF_ERROR(AddLease(request.worker().worker_id(), caller, response));
+  }
+  return response;
 }
 
 }  // namespace lengthwise::server

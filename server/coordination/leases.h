@@ -1,4 +1,4 @@
-// Workers and their leases: lease ids, registration, grants, heartbeats, releases.
+// Workers and their leases: lease ids, and what workers say and are told in Synchronize.
 #ifndef LENGTHWISE_SERVER_COORDINATION_LEASES_H_
 #define LENGTHWISE_SERVER_COORDINATION_LEASES_H_
 
@@ -55,9 +55,9 @@ class Leases {
   // kLongestHeartbeatInterval, if the fleet would send more than kMostHeartbeatsPerSecond, so that
   // a cancellation reaches a worker within 2 s even if no answer is held.
   static absl::Duration HeartbeatInterval(absl::Duration least, int64_t workers);
-  // Maximum time that the answer to a heartbeat is held in a fleet of `workers`, so that it sends
-  // about kMostHeartbeatsPerSecond. Zero if it sends fewer at the interval `least`. At most a
-  // quarter of `lease`, so that a worker can lose an answer and still renew its lease in time.
+  // Maximum time that the answer to a call is held in a fleet of `workers`, so that it sends about
+  // kMostHeartbeatsPerSecond. Zero if it sends fewer at the interval `least`. At most a quarter of
+  // `lease`, so that a worker can lose an answer and still renew its lease in time.
   static absl::Duration LongestHold(absl::Duration least, absl::Duration lease, int64_t workers);
   static constexpr int64_t kMostHeartbeatsPerSecond = 2'000;
   static constexpr absl::Duration kLongestHeartbeatInterval = absl::Milliseconds(1750);
@@ -66,36 +66,38 @@ class Leases {
   Leases(const Options& options, Ledger& ledger, ArtifactStore& artifacts, Fleet& fleet,
          const LeaseIds& ids);
 
-  absl::StatusOr<v1::RegisterWorkerResponse> Register(const v1::RegisterWorkerRequest& request,
-                                                      const std::string& caller);
-  // NOT_FOUND: the worker is not registered.
-  absl::Status CheckWorker(absl::string_view worker, absl::string_view caller);
-  // Grants a lease at once, or answers why there is none. UNAVAILABLE if the checkpoints of several
-  // trials cannot be read.
-  absl::StatusOr<v1::AcquireLeaseResponse> Acquire(const std::string& worker,
-                                                   const std::string& caller);
-  // Records a heartbeat and answers it at once.
-  absl::StatusOr<v1::HeartbeatResponse> Heartbeat(const v1::HeartbeatRequest& request,
-                                                  const std::string& caller);
-  // LongestHold of this fleet.
-  absl::Duration longest_hold() const;
-  // The answer to a heartbeat that was recorded before. Renews nothing: the worker was last heard
-  // of when it sent the heartbeat.
-  absl::StatusOr<v1::HeartbeatResponse> AnswerHeartbeat(const std::string& worker,
-                                                        const std::vector<v1::HeldLease>& leases,
-                                                        const std::string& caller);
-  absl::StatusOr<v1::ReleaseLeaseResponse> Release(const v1::ReleaseLeaseRequest& request,
-                                                   const std::string& caller);
+  // Records a worker's call: registers the worker if its session is new, renews its leases and ends
+  // those that it gives back.
+  absl::Status Hear(const v1::SynchronizeRequest& request, const std::string& caller);
+  // The answer to a call that was recorded; only its worker, `leases` and `wants_lease` count. It
+  // renews nothing: the worker was last heard of when it called. `grants`: with a lease, if the
+  // worker wants one. UNAVAILABLE if the checkpoints of several trials cannot be read.
+  absl::StatusOr<v1::SynchronizeResponse> Answer(const v1::SynchronizeRequest& request,
+                                                 const std::string& caller, bool grants);
+  // FAILED_PRECONDITION, with the side to upgrade, unless the worker has this server's version of
+  // the API.
+  static absl::Status CheckVersion(const v1::WorkerDescription& worker);
+  // Maximum time for which an answer is held in this fleet.
+  absl::Duration LongestHold(bool wants_lease) const;
 
  private:
   google::protobuf::Duration CurrentHeartbeatInterval() const;
-  // The scheduler's tokens of these leases; 0 for an id that is not a lease of this caller.
-  template <typename HeldLeases>
-  std::vector<Token> TokensOf(const HeldLeases& leases, const std::string& caller) const;
-  template <typename HeldLeases>
-  absl::StatusOr<v1::HeartbeatResponse> ToResponse(const HeldLeases& leases,
-                                                   const std::vector<LeaseDirective>& directives);
-  absl::StatusOr<v1::Lease> MakeLease(const Decisions& decisions, absl::string_view caller);
+  absl::Status Register(const v1::SynchronizeRequest& request, const std::string& caller);
+  // Ends the leases that the worker gives back. `listed` are those that it holds (TokensOf).
+  absl::Status Release(const v1::SynchronizeRequest& request, const std::string& caller,
+                       const std::vector<Token>& listed);
+  // Adds the status of each lease that the worker lists.
+  absl::Status AddStatuses(const v1::SynchronizeRequest& request, const std::string& caller,
+                           v1::SynchronizeResponse& response);
+  // Adds a lease, or why there is none.
+  absl::Status AddLease(const std::string& worker, const std::string& caller,
+                        v1::SynchronizeResponse& response);
+  // The scheduler's tokens of the leases that the worker lists; 0 for one that is not this
+  // caller's.
+  std::vector<Token> TokensOf(const v1::SynchronizeRequest& request,
+                              const std::string& caller) const;
+  absl::StatusOr<v1::Lease> MakeLease(Token token, const std::vector<TrialKey>& trials,
+                                      absl::string_view caller);
   // State of trials about to be leased.
   enum class Found {
     kUsable,

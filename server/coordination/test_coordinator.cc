@@ -86,9 +86,10 @@ void PostRetry(Core& core, const v1::RetryTrialsRequest& request, const std::str
       std::move(done));
 }
 
-void PostHeartbeat(Core& core, const v1::HeartbeatRequest& request, const std::string& caller,
-                   Callback<v1::HeartbeatResponse> done) {
-  core.loop().Heartbeat(request, caller, std::move(done));
+void PostCall(Core& core, const v1::SynchronizeRequest& request, const std::string& caller,
+              Callback<v1::SynchronizeResponse> done) {
+  core.loop().Synchronize(
+      request, caller, [] { return false; }, std::move(done));
 }
 
 void PostEvents(Core& core, const v1::StreamEventsRequest& request, const std::string& caller,
@@ -246,69 +247,78 @@ bool TestCoordinator::Complete(const v1::Lease& lease, int trial, int64_t step,
 
 absl::Status TestCoordinator::Register(const std::string& worker, int32_t max_pack_size,
                                        const std::string& experiment, int32_t api_version) {
-  v1::RegisterWorkerRequest request;
-  request.mutable_worker()->set_worker_id(worker);
-  request.mutable_worker()->set_max_pack_size(max_pack_size);
-  request.mutable_worker()->set_api_version(api_version);
-  request.mutable_worker()->set_experiment(experiment);
-  return Do<v1::RegisterWorkerResponse>(
-             [&] { return core_->leases().Register(request, principal_); })
-      .status();
+  v1::WorkerDescription& description = workers_[worker];
+  description.set_worker_id(worker);
+  description.set_max_pack_size(max_pack_size);
+  description.set_api_version(api_version);
+  description.set_experiment(experiment);
+  // A new process.
+  ++sessions_[worker];
+  return Later(CallOf(worker)).get().status();
 }
 
 absl::Status TestCoordinator::Stop(const std::string& worker) {
-  v1::HeartbeatRequest request;
-  request.set_worker_id(worker);
+  v1::SynchronizeRequest request = CallOf(worker);
   request.set_stopping(true);
-  return Do<v1::HeartbeatResponse>([&] { return core_->leases().Heartbeat(request, principal_); })
-      .status();
+  return Later(request).get().status();
 }
 
 v1::Lease TestCoordinator::Acquire(const std::string& worker) {
-  v1::AcquireLeaseRequest request;
-  request.set_worker_id(worker);
-  const auto response = AcquireLater(request).get();
-  return response.ok() ? response->lease() : v1::Lease();
+  v1::SynchronizeRequest request = CallOf(worker);
+  request.set_wants_lease(true);
+  auto response = Later(request).get();
+  if (!response.ok() || !response->has_lease()) return v1::Lease();
+  Later(CallOf(worker, {response->lease()})).get().status().IgnoreError();
+  return std::move(*response->mutable_lease());
 }
 
-std::future<absl::StatusOr<v1::AcquireLeaseResponse>> TestCoordinator::AcquireLater(
-    const v1::AcquireLeaseRequest& request, std::function<bool()> given_up) {
-  auto answer = std::make_shared<std::promise<absl::StatusOr<v1::AcquireLeaseResponse>>>();
-  core_->loop().AcquireLease(request, principal_, std::move(given_up),
-                             [answer](absl::StatusOr<v1::AcquireLeaseResponse> response) {
-                               answer->set_value(std::move(response));
-                             });
-  return answer->get_future();
-}
-
-absl::StatusOr<v1::HeartbeatResponse> TestCoordinator::Heartbeat(
-    const std::string& worker, const std::vector<v1::Lease>& leases) {
-  v1::HeartbeatRequest request;
-  request.set_worker_id(worker);
+v1::SynchronizeRequest TestCoordinator::CallOf(const std::string& worker,
+                                               const std::vector<v1::Lease>& leases) {
+  v1::SynchronizeRequest request;
+  *request.mutable_worker() = workers_[worker];
+  request.mutable_worker()->set_worker_id(worker);
+  request.set_session(absl::StrCat(sessions_[worker]));
+  request.set_number(++calls_);
   for (const v1::Lease& lease : leases) {
     v1::HeldLease& held = *request.add_leases();
     held.set_lease_id(lease.lease_id());
     held.set_fencing_token(lease.fencing_token());
+  }
+  return request;
+}
+
+std::future<absl::StatusOr<v1::SynchronizeResponse>> TestCoordinator::Later(
+    const v1::SynchronizeRequest& request, std::function<bool()> given_up) {
+  auto answer = std::make_shared<std::promise<absl::StatusOr<v1::SynchronizeResponse>>>();
+  core_->loop().Synchronize(request, principal_, std::move(given_up),
+                            [answer](absl::StatusOr<v1::SynchronizeResponse> response) {
+                              answer->set_value(std::move(response));
+                            });
+  return answer->get_future();
+}
+
+absl::StatusOr<v1::SynchronizeResponse> TestCoordinator::Heartbeat(
+    const std::string& worker, const std::vector<v1::Lease>& leases) {
+  v1::SynchronizeRequest request = CallOf(worker, leases);
+  for (const v1::Lease& lease : leases) {
     for (const v1::LeasedTrial& trial : lease.trials()) {
       v1::TrialProgress& progress = *request.add_progress();
       progress.set_trial(trial.trial());
       progress.set_attempt(trial.attempt());
     }
   }
-  return Do<v1::HeartbeatResponse>([&] { return core_->leases().Heartbeat(request, principal_); });
+  return Later(request).get();
 }
 
 void TestCoordinator::Release(const std::string& worker, const v1::Lease& lease,
                               const std::string& unfit) {
-  v1::ReleaseLeaseRequest request;
-  request.set_worker_id(worker);
-  request.set_lease_id(lease.lease_id());
-  request.set_fencing_token(lease.fencing_token());
-  request.set_reason(unfit.empty() ? "draining" : unfit);
-  request.set_unfit(!unfit.empty());
-  Do<v1::ReleaseLeaseResponse>([&] { return core_->leases().Release(request, principal_); })
-      .status()
-      .IgnoreError();
+  v1::SynchronizeRequest request = CallOf(worker);
+  v1::ReleasedLease& released = *request.add_released();
+  released.set_lease_id(lease.lease_id());
+  released.set_fencing_token(lease.fencing_token());
+  released.set_reason(unfit.empty() ? "draining" : unfit);
+  released.set_unfit(!unfit.empty());
+  Later(request).get().status().IgnoreError();
 }
 
 absl::StatusOr<v1::StreamEventsResponse> TestCoordinator::Send(

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <future>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -34,8 +35,8 @@ void PostCancel(Core& core, const v1::CancelExperimentRequest& request, const st
                 Callback<v1::Experiment> done);
 void PostRetry(Core& core, const v1::RetryTrialsRequest& request, const std::string& caller,
                Callback<v1::RetryTrialsResponse> done);
-void PostHeartbeat(Core& core, const v1::HeartbeatRequest& request, const std::string& caller,
-                   Callback<v1::HeartbeatResponse> done);
+void PostCall(Core& core, const v1::SynchronizeRequest& request, const std::string& caller,
+              Callback<v1::SynchronizeResponse> done);
 void PostEvents(Core& core, const v1::StreamEventsRequest& request, const std::string& caller,
                 Callback<v1::StreamEventsResponse> done);
 
@@ -93,18 +94,21 @@ class TestCoordinator {
   absl::Status Register(const std::string& worker, int32_t max_pack_size = 1,
                         const std::string& experiment = "",
                         int32_t api_version = platform::kWorkerApiVersion);
-  // Sends the worker's last heartbeat.
+  // Makes the worker's last call.
   absl::Status Stop(const std::string& worker);
-  // Returns the lease, or one without trials.
+  // Returns the lease, or one without trials. Tells the server that it has arrived.
   v1::Lease Acquire(const std::string& worker);
-  // Returns the answer once it arrives.
-  std::future<absl::StatusOr<v1::AcquireLeaseResponse>> AcquireLater(
-      const v1::AcquireLeaseRequest& request,
-      std::function<bool()> given_up = [] { return false; });
+  // A call of the worker, as Register has described it, in its session and with the next number.
+  v1::SynchronizeRequest CallOf(const std::string& worker,
+                                const std::vector<v1::Lease>& leases = {});
+  // Queues the call, and returns the answer once it arrives.
+  std::future<absl::StatusOr<v1::SynchronizeResponse>> Later(
+      const v1::SynchronizeRequest& request, std::function<bool()> given_up = [] { return false; });
   // Sets the principal of workers' later calls. "anonymous" at first.
   void SetPrincipal(std::string principal) { principal_ = std::move(principal); }
-  absl::StatusOr<v1::HeartbeatResponse> Heartbeat(const std::string& worker,
-                                                  const std::vector<v1::Lease>& leases);
+  // Makes a call that lists the leases and reports progress of their trials.
+  absl::StatusOr<v1::SynchronizeResponse> Heartbeat(const std::string& worker,
+                                                    const std::vector<v1::Lease>& leases);
   // `unfit`: why the worker cannot run the lease. Empty: it drains.
   void Release(const std::string& worker, const v1::Lease& lease, const std::string& unfit = "");
   absl::StatusOr<v1::StreamEventsResponse> Send(const v1::Lease& lease,
@@ -153,6 +157,9 @@ class TestCoordinator {
   const int64_t max_database_bytes_;
   const GridResolver resolve_;
   std::string principal_ = "anonymous";
+  std::map<std::string, v1::WorkerDescription> workers_;  // as they registered
+  std::map<std::string, int64_t> sessions_;               // of their processes
+  int64_t calls_ = 0;
   std::shared_ptr<std::atomic<int64_t>> microseconds_;
   std::shared_ptr<std::atomic<int64_t>> wall_ahead_;  // relative to the steady clock, microseconds
   std::optional<absl::Time> start_;                   // absent: the clock stands still

@@ -333,7 +333,7 @@ TEST(RpcMetrics, UnknownMethodsShareOneLabel) {
 }
 
 TEST(RpcMetrics, LabelsAreBounded) {
-  EXPECT_EQ(MethodLabel("/lengthwise.v1.WorkerService/Heartbeat"), "WorkerService/Heartbeat");
+  EXPECT_EQ(MethodLabel("/lengthwise.v1.WorkerService/Synchronize"), "WorkerService/Synchronize");
   EXPECT_EQ(MethodLabel("/lengthwise.v1.WorkerService/Hearbeat"), "other");
   EXPECT_EQ(MethodLabel("/lengthwise.v1.X/Y"), "other");
   EXPECT_EQ(MethodLabel("/lengthwise.v1."), "other");

@@ -14,7 +14,7 @@ using grpc::experimental::Interceptor;
 using grpc::experimental::InterceptorBatchMethods;
 using grpc::experimental::ServerRpcInfo;
 
-// From an in-memory read to AcquireLease's longest wait. Streams fall into the last bucket.
+// From an in-memory read to Synchronize's longest wait. Streams fall into the last bucket.
 const prometheus::Histogram::BucketBoundaries& Buckets() {
   static const auto& buckets = *new prometheus::Histogram::BucketBoundaries{
       0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60};

@@ -206,9 +206,19 @@ void Scheduler::Register(absl::string_view worker, int32_t max_pack_size, absl::
 
 void Scheduler::Unregister(absl::string_view worker) { workers_.erase(worker); }
 
-absl::StatusOr<std::vector<LeaseDirective>> Scheduler::Heartbeat(absl::string_view worker,
-                                                                 absl::Span<const Token> leases,
-                                                                 absl::Time now) {
+WorkerSession* Scheduler::FindSession(absl::string_view worker) {
+  const auto registered = workers_.find(worker);
+  return registered == workers_.end() ? nullptr : &registered->second.session;
+}
+
+std::vector<TrialKey> Scheduler::LiveTrials(absl::string_view worker, Token token) const {
+  const auto lease = leases_.find(token);
+  if (lease == leases_.end() || lease->second.worker != worker) return {};
+  return lease->second.live;
+}
+
+absl::Status Scheduler::Heartbeat(absl::string_view worker, absl::Span<const Token> leases,
+                                  absl::Time now) {
   const auto registered = workers_.find(worker);
   if (registered == workers_.end()) return NotRegistered(worker);
   registered->second.last_seen = now;
@@ -217,7 +227,7 @@ absl::StatusOr<std::vector<LeaseDirective>> Scheduler::Heartbeat(absl::string_vi
     const auto lease = leases_.find(token);
     if (lease != leases_.end() && lease->second.worker == worker) Renew(token, lease->second, now);
   }
-  return Directives(worker, leases);
+  return absl::OkStatus();
 }
 
 std::vector<LeaseDirective> Scheduler::Directives(absl::string_view worker,

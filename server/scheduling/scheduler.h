@@ -120,6 +120,15 @@ struct WantedPacks {
   int64_t packs = 0;
 };
 
+// What the scheduler keeps of a worker's process for its caller.
+struct WorkerSession {
+  std::string id;
+  // Of its last call.
+  int64_t number = 0;
+  // The last lease that was granted to it, until it lists the lease. 0: none.
+  Token untold = 0;
+};
+
 // Not thread-safe. Time must not go backwards between calls.
 class Scheduler {
  public:
@@ -171,7 +180,8 @@ class Scheduler {
   std::string FaultOf(absl::string_view worker, absl::Time now) const;
   // Ends a worker's registration. Its leases stay until they expire or are released.
   void Unregister(absl::string_view worker);
-  bool IsRegistered(absl::string_view worker) const { return workers_.contains(worker); }
+  // Null if the worker is not registered. Valid until workers are registered or forgotten.
+  WorkerSession* FindSession(absl::string_view worker);
   // Copies what is not recorded: registrations, memory limits, and since when losses count.
   void CopyWorkers(const Scheduler& other) {
     workers_ = other.workers_;
@@ -181,9 +191,9 @@ class Scheduler {
   }
 
   // Renews leases. NOT_FOUND if the worker is not registered.
-  absl::StatusOr<std::vector<LeaseDirective>> Heartbeat(absl::string_view worker,
-                                                        absl::Span<const Token> leases,
-                                                        absl::Time now);
+  absl::Status Heartbeat(absl::string_view worker, absl::Span<const Token> leases, absl::Time now);
+  // The live trials of a lease. Empty if it is not the worker's.
+  std::vector<TrialKey> LiveTrials(absl::string_view worker, Token token) const;
   // The directives of these leases of the worker. Renews nothing.
   std::vector<LeaseDirective> Directives(absl::string_view worker,
                                          absl::Span<const Token> leases) const;
@@ -330,8 +340,9 @@ class Scheduler {
   struct Worker {
     int32_t max_pack_size = 1;
     absl::Time last_seen;
-    absl::Duration silence;                                // ExpectSilence, from last_seen on
-    std::string experiment;                                // empty: not dedicated to one
+    absl::Duration silence;  // ExpectSilence, from last_seen on
+    std::string experiment;  // empty: not dedicated to one
+    WorkerSession session;
     absl::flat_hash_map<std::string, int32_t> capacities;  // by shape
     absl::btree_map<std::string, Unfit> unfit;             // by shape; empty: all shapes
     int32_t failed = 0;   // trials that failed temporarily, one after the other

@@ -47,9 +47,11 @@ class SchedulerTest : public testing::Test {
     return *decisions;
   }
 
-  // The directive for the newest lease.
-  LeaseDirective Beat(const std::string& worker) {
-    return (*scheduler_.Heartbeat(worker, {token_}, now_))[0];
+  // Renews the newest lease and returns its directive.
+  LeaseDirective Beat(const std::string& worker) { return Beat(worker, token_); }
+  LeaseDirective Beat(const std::string& worker, Token token) {
+    EXPECT_EQ(scheduler_.Heartbeat(worker, {token}, now_), absl::OkStatus());
+    return scheduler_.Directives(worker, {token})[0];
   }
 
   Scheduler scheduler_{{}, 1};
@@ -94,9 +96,7 @@ TEST_F(SchedulerTest, LeaseExpiresWithoutHeartbeats) {
   for (int i = 0; i < 10; ++i) {
     After(absl::Seconds(29));
     EXPECT_THAT(scheduler_.Tick(now_).trials, IsEmpty());
-    const auto directives = scheduler_.Heartbeat("w", {token_}, now_);
-    ASSERT_TRUE(directives.ok());
-    EXPECT_FALSE((*directives)[0].lost);
+    EXPECT_FALSE(Beat("w").lost);
   }
   EXPECT_EQ(scheduler_.NextDeadline(), now_ + absl::Seconds(30));
   After(absl::Seconds(30));
@@ -105,7 +105,7 @@ TEST_F(SchedulerTest, LeaseExpiresWithoutHeartbeats) {
   EXPECT_EQ(decisions.trials[0].to, v1::QUEUED);
   EXPECT_EQ(decisions.trials[0].reason, "lease 1 of w expired after 30s without a heartbeat");
   EXPECT_EQ(decisions.trials[0].actor, "scheduler");
-  EXPECT_TRUE((*scheduler_.Heartbeat("w", {token_}, now_))[0].lost);
+  EXPECT_TRUE(Beat("w").lost);
 }
 
 // A pack of three trials, of which the first ends every worker.
@@ -586,7 +586,7 @@ TEST_F(SchedulerTest, PreemptsTheLongestRunningLowestPriority) {
   const Token young_lease = token_;
   Add(4, 4, /*priority=*/5);
   const auto preempted = [&](const std::string& worker, Token token) {
-    return (*scheduler_.Heartbeat(worker, {token}, now_))[0].preempted;
+    return Beat(worker, token).preempted;
   };
   const auto beat_all = [&] {
     EXPECT_EQ(preempted("middle", old_lease - 1), "");
@@ -702,9 +702,9 @@ TEST_F(SchedulerTest, CancelledTrialsAreReportedAndTheLeaseStays) {
   const Decisions cancelled = scheduler_.Cancel(1, "user ada", "not needed");
   EXPECT_EQ(cancelled.trials[0].reason, "not needed");
   EXPECT_EQ(cancelled.trials[0].actor, "user ada");
-  const auto directives = scheduler_.Heartbeat("w", {token_}, now_);
-  EXPECT_FALSE((*directives)[0].lost);
-  EXPECT_THAT((*directives)[0].cancelled, ElementsAre(1));
+  const LeaseDirective directive = Beat("w");
+  EXPECT_FALSE(directive.lost);
+  EXPECT_THAT(directive.cancelled, ElementsAre(1));
   EXPECT_EQ(Finish(2, v1::Outcome::COMPLETED).trials[0].to, v1::SUCCEEDED);
   EXPECT_THAT(scheduler_.Cancel(1, "user ada", "again").trials, IsEmpty());
 }
@@ -775,7 +775,7 @@ TEST_F(SchedulerTest, ALeaseEndsWithItsLastOutcome) {
 TEST_F(SchedulerTest, UnknownWorkersMustRegister) {
   Add(1, 1);
   EXPECT_EQ(scheduler_.Grant("w", now_).status().code(), absl::StatusCode::kNotFound);
-  EXPECT_EQ(scheduler_.Heartbeat("w", {}, now_).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(scheduler_.Heartbeat("w", {}, now_).code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(scheduler_.WhyWaiting(1, now_), "waits for a worker: none is connected");
 }
 
@@ -784,7 +784,8 @@ TEST_F(SchedulerTest, RestoredLeaseGetsAFullDuration) {
   restored.RestoreLease(7, "w", 1, {{.key = 1, .past = {.attempt = 1}}}, {}, {}, now_);
   EXPECT_EQ(restored.NextDeadline(), now_ + absl::Seconds(30));
   restored.Register("w", 1, now_);
-  EXPECT_FALSE((*restored.Heartbeat("w", {7}, now_))[0].lost);
+  EXPECT_EQ(restored.Heartbeat("w", {7}, now_), absl::OkStatus());
+  EXPECT_FALSE(restored.Directives("w", {7})[0].lost);
   EXPECT_TRUE(restored.Finish(1, 7, v1::Outcome::COMPLETED, 0, "", now_).ok());
 }
 
@@ -924,10 +925,10 @@ TEST_F(SchedulerTest, SilentWorkersAreForgottenAfterAnHour) {
   scheduler_.Tick(now_);
   After(absl::Minutes(59));
   scheduler_.Tick(now_);
-  EXPECT_TRUE(scheduler_.IsRegistered("w"));
+  EXPECT_NE(scheduler_.FindSession("w"), nullptr);
   After(absl::Minutes(3));
   scheduler_.Tick(now_);
-  EXPECT_FALSE(scheduler_.IsRegistered("w"));
+  EXPECT_EQ(scheduler_.FindSession("w"), nullptr);
 }
 
 TEST_F(SchedulerTest, FleetSizeCountsLiveWorkers) {

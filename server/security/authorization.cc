@@ -61,10 +61,8 @@ constexpr Rule kRules[] = {
     {"lengthwise.v1.FleetService/ListWorkers", Access::kRead, kRefusals},
     {"lengthwise.v1.FleetService/GetWantedWorkers", Access::kRead, kRefusals},
 
+    {"lengthwise.v1.WorkerService/Synchronize", Access::kWork, kRefusals, "worker.worker_id"},
     {"lengthwise.v1.WorkerService/RegisterWorker", Access::kWork, kEveryCall, "worker.worker_id"},
-    {"lengthwise.v1.WorkerService/AcquireLease", Access::kWork, kRefusals},
-    {"lengthwise.v1.WorkerService/Heartbeat", Access::kWork, kRefusals},
-    {"lengthwise.v1.WorkerService/ReleaseLease", Access::kWork, kRefusals},
     {"lengthwise.v1.WorkerService/StreamEvents", Access::kWork, kRefusals},
     {"lengthwise.v1.WorkerService/UploadArtifact", Access::kWork, kRefusals},
     {"lengthwise.v1.WorkerService/DownloadArtifact", Access::kWork, kRefusals},

@@ -12,7 +12,7 @@ using ::testing::HasSubstr;
 
 constexpr char kCreate[] = "lengthwise.v1.ExperimentService/CreateExperiment";
 constexpr char kGet[] = "lengthwise.v1.ExperimentService/GetExperiment";
-constexpr char kHeartbeat[] = "lengthwise.v1.WorkerService/Heartbeat";
+constexpr char kSynchronize[] = "lengthwise.v1.WorkerService/Synchronize";
 
 class GateTest : public testing::Test {
  protected:
@@ -43,7 +43,7 @@ TEST_F(GateTest, WithoutTokensEveryoneMayDoEverything) {
   for (Gate* gate : {new Gate({}, nullptr), new Gate({}, tokens_.get())}) {
     const Caller caller = gate->Decide({}, kCreate).value();
     EXPECT_EQ(caller.principal, "anonymous");
-    EXPECT_TRUE(gate->Decide({.authorization = "Bearer nonsense"}, kHeartbeat).ok());
+    EXPECT_TRUE(gate->Decide({.authorization = "Bearer nonsense"}, kSynchronize).ok());
     delete gate;
   }
 }
@@ -77,12 +77,12 @@ TEST_F(GateTest, MethodsWithoutAnEntryAreDeniedToAllRoles) {
 TEST_F(GateTest, WorkersNeedTokenAndCertificateIfConfigured) {
   Gate gate = Make({.workers_need_certificate = true});
   const std::string worker = Bearer(v1::WORKER);
-  const absl::Status status = gate.Decide({.authorization = worker}, kHeartbeat).status();
+  const absl::Status status = gate.Decide({.authorization = worker}, kSynchronize).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kUnauthenticated);
   EXPECT_THAT(std::string(status.message()), HasSubstr("--tls_certificate"));
-  EXPECT_TRUE(gate.Decide({worker, true}, kHeartbeat).ok());
+  EXPECT_TRUE(gate.Decide({worker, true}, kSynchronize).ok());
   // A certificate is not a token, and other roles need no certificate.
-  EXPECT_FALSE(gate.Decide({"", true}, kHeartbeat).ok());
+  EXPECT_FALSE(gate.Decide({"", true}, kSynchronize).ok());
   EXPECT_TRUE(gate.Decide({.authorization = Bearer(v1::VIEWER)}, kGet).ok());
 }
 
@@ -96,7 +96,7 @@ TEST_F(GateTest, QuotaCountsCallsByPrincipal) {
   EXPECT_EQ(gate.Decide({.authorization = first}, kGet).status().code(),
             absl::StatusCode::kResourceExhausted);
   for (int call = 0; call < 100; ++call) {
-    EXPECT_TRUE(gate.Decide({.authorization = worker}, kHeartbeat).ok());
+    EXPECT_TRUE(gate.Decide({.authorization = worker}, kSynchronize).ok());
   }
   now_ += absl::Seconds(1);
   EXPECT_TRUE(gate.Decide({.authorization = second}, kGet).ok());

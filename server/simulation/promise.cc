@@ -277,7 +277,24 @@ std::optional<Promise::Choice> Promise::ChoiceOf(const MemoryData& data, absl::T
 }
 
 void Promise::CheckLease(const MemoryData& data, const std::optional<Choice>& choice,
-                         const v1::AcquireLeaseResponse& response) {
+                         const std::string& process, const v1::SynchronizeResponse& response) {
+  if (const int64_t token = response.lease().fencing_token();
+      response.has_lease() && token <= last_token_) {
+    const auto offered = offered_.find(token);
+    if (offered == offered_.end() || offered->second != process) {
+      return Break(absl::StrCat("lease ", token, " was offered to another process, or again"));
+    }
+    for (const v1::LeasedTrial& leased : response.lease().trials()) {
+      const TrialPath path = *ParseTrialName(leased.trial());
+      const TrialRecord& trial =
+          *data.trials.Find(*data.trial_keys.Find({path.experiment, path.trial}));
+      if (trial.token != token || trial.attempt != leased.attempt()) {
+        Break(absl::StrCat("a lease was offered again without ", trial.id));
+      }
+    }
+    ++offered_again_;
+    return;
+  }
   // A worker whose first trials failed gets nothing for a while.
   const bool unfit = absl::StrContains(response.no_lease_reason(), "this machine can run now");
   if (choice.has_value() && response.has_lease() != choice->priority.has_value() && !unfit) {
@@ -289,8 +306,8 @@ void Promise::CheckLease(const MemoryData& data, const std::optional<Choice>& ch
     return;
   }
   const v1::Lease& lease = response.lease();
-  if (lease.fencing_token() <= last_token_) Break("tokens do not ascend");
   last_token_ = lease.fencing_token();
+  offered_[last_token_] = process;
   if (lease.shape().empty()) Break("a lease without shape");
   if (choice.has_value()) CheckChoice(data, *choice, lease);
 }

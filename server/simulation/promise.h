@@ -50,9 +50,11 @@ class Promise {
   };
   // Absent if this lease of a large fleet is not checked.
   std::optional<Choice> ChoiceOf(const MemoryData& data, absl::Time now);
-  // A worker got this response. `choice` is from before the call.
+  // A worker's process got this response. `choice` is from before the call.
   void CheckLease(const MemoryData& data, const std::optional<Choice>& choice,
-                  const v1::AcquireLeaseResponse& response);
+                  const std::string& process, const v1::SynchronizeResponse& response);
+  // A process listed the lease in a call that the server heard.
+  void Listed(int64_t token) { offered_.erase(token); }
 
   // Events were stored or refused. `before` is the trial before the call; absent if it is deleted.
   void CheckEvents(const std::optional<TrialRecord>& before, int64_t last_before,
@@ -75,6 +77,8 @@ class Promise {
   // Trials that ran alone after two lost workers, and those that failed after three.
   int64_t alone() const { return alone_; }
   int64_t condemned() const { return condemned_; }
+  // Leases that were offered again, because an answer was lost.
+  int64_t offered_again() const { return offered_again_; }
 
  private:
   struct Known {
@@ -106,6 +110,7 @@ class Promise {
   std::map<std::string, std::string> created_;                       // by request
   std::set<std::string> deleted_;                                    // or may be deleted
   std::map<std::string, int64_t> passed_over_;                       // by owner
+  std::map<int64_t, std::string> offered_;                           // processes of unlisted leases
   int64_t last_token_ = 0;
   int64_t full_check_every_ = 1;
   int64_t commits_ = 0;
@@ -117,6 +122,7 @@ class Promise {
   int64_t expiries_ = 0;
   int64_t alone_ = 0;
   int64_t condemned_ = 0;
+  int64_t offered_again_ = 0;
   // Lost workers count against no trial before.
   absl::Time losses_count_from_ = absl::InfinitePast();
 };

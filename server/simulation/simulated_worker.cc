@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "platform/sha256.h"
+#include "platform/status_macros.h"
 #include "platform/version.h"
 #include "server/coordination/names.h"
 
@@ -46,10 +47,12 @@ void SimulatedWorker::Call(std::function<absl::StatusOr<Response>(Engine&)> comm
 
 void SimulatedWorker::Start() {
   ++life_;
-  id_ = absl::StrCat("n", number_, "-cpu-", life_);
-  registered_ = false;
+  // Two lives pass with a process, and every second process has the name of the one before.
+  id_ = absl::StrCat("n", number_, "-cpu-", life_ / 4);
+  calls_ = 0;
+  newest_token_ = 0;
+  released_.clear();
   leaving_ = false;
-  asked_ = absl::InfinitePast();
   DropLease();
   Beat();
   Work();
@@ -72,6 +75,7 @@ bool SimulatedWorker::MeetsItsEnd() {
   }
   const bool left = leaving_ && !lease_.has_value();
   if (!killed && !left) return false;
+  if (!killed) Synchronize();
   End();
   return true;
 }
@@ -92,14 +96,8 @@ void SimulatedWorker::EndWallTime() {
 
 void SimulatedWorker::Beat() {
   if (MeetsItsEnd()) return;
-  if (!registered_) {
-    Register();
-  } else {
-    Heartbeat();
-    if (timeline_.Chance(20)) Intrude();
-    const bool asking = timeline_.now() - asked_ < kAnswerTimeout;
-    if (!lease_.has_value() && !leaving_ && !asking) Ask();
-  }
+  Synchronize();
+  if (timeline_.Chance(20)) Intrude();
   const int64_t interval = absl::ToInt64Milliseconds(heartbeat_interval_);
   timeline_.After(timeline_.Between(9 * interval / 10, 11 * interval / 10), [this, life = life_] {
     if (life == life_) Beat();
@@ -127,71 +125,105 @@ void SimulatedWorker::Intrude() {
   event.set_attempt(trials_[0].leased.attempt());
   event.set_sequence(trials_[0].sequence + 1);
   event.mutable_outcome()->set_kind(v1::Outcome::FAILED_PERMANENTLY);
-  v1::ReleaseLeaseRequest release;
-  release.set_worker_id(id_);
-  release.set_fencing_token(lease_->fencing_token());
-  const auto intrude = [this, events, release](Engine& engine, const std::string& id,
-                                               const std::string& principal) {
+  v1::SynchronizeRequest call;
+  call.mutable_worker()->set_worker_id("intruder");
+  call.mutable_worker()->set_max_pack_size(1);
+  call.mutable_worker()->set_api_version(platform::kWorkerApiVersion);
+  call.set_number(1);
+  call.set_stopping(true);
+  call.add_leases()->set_fencing_token(lease_->fencing_token());
+  call.add_released()->set_fencing_token(lease_->fencing_token());
+  const auto intrude = [this, events, call, worker = id_](Engine& engine, const std::string& id,
+                                                          const std::string& principal) {
     v1::StreamEventsRequest write = events;
     write.set_lease_id(id);
     const auto stored = engine.events.Store(write, principal);
     if (!stored.ok() || stored->refusal() != v1::StreamEventsResponse::STALE_LEASE) {
       server_.promise().Break(absl::StrCat(principal, " wrote with ", id, ", another's lease"));
     }
-    v1::ReleaseLeaseRequest give_back = release;
-    give_back.set_lease_id(id);
-    if (!absl::IsPermissionDenied(engine.leases.Release(give_back, principal).status())) {
-      server_.promise().Break(absl::StrCat(principal, " gave back ", id, ", another's lease"));
+    v1::SynchronizeRequest give_back = call;
+    give_back.mutable_leases(0)->set_lease_id(id);
+    give_back.mutable_released(0)->set_lease_id(id);
+    const Scheduler& scheduler = engine.ledger.scheduler();
+    const Token token = call.leases(0).fencing_token();
+    const std::vector<TrialKey> before = scheduler.LiveTrials(worker, token);
+    const absl::Status heard = engine.leases.Hear(give_back, principal);
+    const auto response = engine.leases.Answer(give_back, principal, /*grants=*/false);
+    if (!heard.ok() || !response.ok() || !response->leases(0).lost() ||
+        scheduler.LiveTrials(worker, token) != before) {
+      server_.promise().Break(absl::StrCat(principal, " used ", id, ", another's lease"));
+    }
+    // The name of a worker is its principal's while it is alive.
+    give_back.mutable_worker()->set_worker_id(worker);
+    if (principal != principal_ && scheduler.IsAlive(worker, timeline_.now()) &&
+        !absl::IsPermissionDenied(engine.leases.Hear(give_back, principal))) {
+      server_.promise().Break(absl::StrCat(principal, " spoke for ", worker));
     }
   };
-  v1::HeartbeatRequest heartbeat;
-  heartbeat.set_worker_id(id_);
-  Call<v1::HeartbeatResponse>(
-      [this, intrude, heartbeat, guess, other, id = lease_->lease_id()](Engine& engine) {
+  Call<v1::SynchronizeResponse>(
+      [this, intrude, guess, other,
+       id = lease_->lease_id()](Engine& engine) -> absl::StatusOr<v1::SynchronizeResponse> {
         intrude(engine, id, other);
         intrude(engine, guess, other);
         intrude(engine, guess, principal_);
-        const auto response = engine.leases.Heartbeat(heartbeat, other);
-        if (response.ok()) server_.promise().Break(absl::StrCat(other, " spoke for ", id_));
-        return response;
+        return v1::SynchronizeResponse();
       },
       [](const auto&) {});
 }
 
-void SimulatedWorker::Register() {
-  v1::RegisterWorkerRequest request;
+void SimulatedWorker::Synchronize() {
+  v1::SynchronizeRequest request;
   request.mutable_worker()->set_worker_id(id_);
   request.mutable_worker()->set_max_pack_size(kMaxPackSize);
   request.mutable_worker()->set_api_version(platform::kWorkerApiVersion);
-  Call<v1::RegisterWorkerResponse>(
-      [this, request](Engine& engine) { return engine.leases.Register(request, principal_); },
-      [this](const auto& response) {
-        registered_ = response.ok();
-        if (registered_) SetHeartbeatInterval(response->heartbeat_interval());
-        if (registered_ && !lease_.has_value()) Ask();
-      });
-}
-
-void SimulatedWorker::Ask() {
-  asked_ = timeline_.now();
-  Call<v1::AcquireLeaseResponse>(
-      [this, id = id_](Engine& engine) {
+  request.set_session(absl::StrCat("process ", number_, " ", life_));
+  request.set_number(++calls_);
+  request.set_wants_lease(!lease_.has_value() && !leaving_);
+  request.set_stopping(!lease_.has_value() && leaving_);
+  request.mutable_released()->Assign(released_.begin(), released_.end());
+  if (lease_.has_value()) {
+    v1::HeldLease& held = *request.add_leases();
+    held.set_lease_id(lease_->lease_id());
+    held.set_fencing_token(lease_->fencing_token());
+    if (timeline_.Chance(20)) {
+      const int64_t need = trials_[0].leased.specification().training().batch_size();
+      v1::PackCapacity& capacity = *request.add_capacities();
+      capacity.set_shape(lease_->shape());
+      capacity.set_max_pack_size(static_cast<int32_t>(std::max<int64_t>(1, memory_ / need)));
+    }
+  }
+  Call<v1::SynchronizeResponse>(
+      [this, request](Engine& engine) -> absl::StatusOr<v1::SynchronizeResponse> {
+        RETURN_IF_ERROR(engine.leases.Hear(request, principal_));
+        for (const v1::HeldLease& held : request.leases()) {
+          server_.promise().Listed(held.fencing_token());
+        }
+        if (!request.wants_lease()) return engine.leases.Answer(request, principal_, false);
         const auto choice = server_.promise().ChoiceOf(server_.data(), timeline_.now());
-        const auto response = engine.leases.Acquire(id, principal_);
-        if (response.ok()) server_.promise().CheckLease(server_.data(), choice, *response);
+        const auto response = engine.leases.Answer(request, principal_, true);
+        if (response.ok()) {
+          server_.promise().CheckLease(server_.data(), choice, request.session(), *response);
+        }
         return response;
       },
-      [this](const absl::StatusOr<v1::AcquireLeaseResponse>& response) {
-        if (absl::IsNotFound(response.status())) registered_ = false;
-        if (response.ok()) Take(*response);
+      [this, request](const absl::StatusOr<v1::SynchronizeResponse>& response) {
+        if (!response.ok()) return;
+        SetHeartbeatInterval(response->heartbeat_interval());
+        for (const v1::ReleasedLease& told : request.released()) {
+          std::erase_if(released_, [&](const v1::ReleasedLease& lease) {
+            return lease.fencing_token() == told.fencing_token();
+          });
+        }
+        Apply(*response);
+        if (response->has_lease()) Take(response->lease());
       });
 }
 
-void SimulatedWorker::Take(const v1::AcquireLeaseResponse& response) {
-  asked_ = absl::InfinitePast();
-  // A second or late answer grants a lease that no worker uses. It must expire.
-  if (!response.has_lease() || lease_.has_value() || leaving_) return;
-  lease_ = response.lease();
+void SimulatedWorker::Take(const v1::Lease& lease) {
+  // A second or late answer. The server ends the lease, or it expires.
+  if (lease.fencing_token() <= newest_token_ || lease_.has_value() || leaving_) return;
+  newest_token_ = lease.fencing_token();
+  lease_ = lease;
   for (const v1::LeasedTrial& leased : lease_->trials()) {
     RunningTrial& trial = trials_.emplace_back();
     trial.leased = leased;
@@ -207,32 +239,8 @@ void SimulatedWorker::Take(const v1::AcquireLeaseResponse& response) {
   }
 }
 
-void SimulatedWorker::Heartbeat() {
-  v1::HeartbeatRequest request;
-  request.set_worker_id(id_);
-  if (lease_.has_value()) {
-    v1::HeldLease& held = *request.add_leases();
-    held.set_lease_id(lease_->lease_id());
-    held.set_fencing_token(lease_->fencing_token());
-    if (timeline_.Chance(20)) {
-      const int64_t need = trials_[0].leased.specification().training().batch_size();
-      v1::PackCapacity& capacity = *request.add_capacities();
-      capacity.set_shape(lease_->shape());
-      capacity.set_max_pack_size(static_cast<int32_t>(std::max<int64_t>(1, memory_ / need)));
-    }
-  }
-  Call<v1::HeartbeatResponse>(
-      [this, request](Engine& engine) { return engine.leases.Heartbeat(request, principal_); },
-      [this](const absl::StatusOr<v1::HeartbeatResponse>& response) {
-        if (absl::IsNotFound(response.status())) registered_ = false;
-        if (!response.ok()) return;
-        SetHeartbeatInterval(response->heartbeat_interval());
-        Apply(*response);
-      });
-}
-
-void SimulatedWorker::Apply(const v1::HeartbeatResponse& response) {
-  for (const v1::HeartbeatResponse::LeaseDirective& directive : response.leases()) {
+void SimulatedWorker::Apply(const v1::SynchronizeResponse& response) {
+  for (const v1::SynchronizeResponse::LeaseStatus& directive : response.leases()) {
     if (!lease_.has_value() || directive.lease_id() != lease_->lease_id()) continue;
     if (directive.lost()) return DropLease();
     for (const std::string& name : directive.cancelled_trials()) {
@@ -269,7 +277,7 @@ void SimulatedWorker::Work() {
                                    [](const RunningTrial& trial) { return trial.ended; });
     if (ended && IsSent()) {
       DropLease();
-      if (!leaving_ && registered_) Ask();
+      if (!leaving_) Synchronize();
     } else if (!draining_.empty() && (IsSent() || timeline_.now() > drain_end_)) {
       GiveBack();
     }
@@ -409,16 +417,13 @@ void SimulatedWorker::Drain(const std::string& reason) {
 }
 
 void SimulatedWorker::GiveBack() {
-  v1::ReleaseLeaseRequest request;
-  request.set_worker_id(id_);
-  request.set_lease_id(lease_->lease_id());
-  request.set_fencing_token(lease_->fencing_token());
-  request.set_reason(draining_);
-  // Sent once. If it is lost, the lease must expire.
-  Call<v1::ReleaseLeaseResponse>(
-      [this, request](Engine& engine) { return engine.leases.Release(request, principal_); },
-      [](const auto&) {});
+  v1::ReleasedLease& released = released_.emplace_back();
+  released.set_lease_id(lease_->lease_id());
+  released.set_fencing_token(lease_->fencing_token());
+  released.set_reason(draining_);
   DropLease();
+  // A process that leaves says so once, at its end. If that is lost, the lease must expire.
+  if (!leaving_) Synchronize();
 }
 
 }  // namespace lengthwise::server

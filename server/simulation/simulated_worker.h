@@ -1,6 +1,6 @@
-// SimulatedWorker: a worker's process and its successors. It registers, leases packs, "trains"
-// them, resends recorded events until they are acknowledged, drains, is killed, and returns under
-// another name.
+// SimulatedWorker: a worker's process and its successors. It leases packs, "trains" them, resends
+// recorded events until they are acknowledged, drains, is killed, and returns, under another name
+// or the same one.
 #ifndef LENGTHWISE_SERVER_SIMULATION_SIMULATED_WORKER_H_
 #define LENGTHWISE_SERVER_SIMULATION_SIMULATED_WORKER_H_
 
@@ -54,11 +54,10 @@ class SimulatedWorker {
 
   // Others present this worker's lease, a guess of it, or the worker's name. All must be refused.
   void Intrude();
-  void Register();
-  void Ask();
-  void Heartbeat();
-  void Take(const v1::AcquireLeaseResponse& response);
-  void Apply(const v1::HeartbeatResponse& response);
+  // Calls the server as a worker's second thread does.
+  void Synchronize();
+  void Take(const v1::Lease& lease);
+  void Apply(const v1::SynchronizeResponse& response);
   void Advance(RunningTrial& trial);
   void Emit(RunningTrial& trial, v1::Event event);
   void EmitOutcome(RunningTrial& trial, v1::Outcome::Kind kind, const std::string& reason);
@@ -81,11 +80,12 @@ class SimulatedWorker {
 
   int64_t life_ = 0;  // number of the process
   std::string id_;
-  bool registered_ = false;
+  int64_t calls_ = 0;
+  int64_t newest_token_ = 0;
+  std::vector<v1::ReleasedLease> released_;  // until an answer comes
   bool leaving_ = false;
   absl::Duration heartbeat_interval_ = absl::Seconds(1);
   absl::Time cut_off_until_ = absl::InfinitePast();
-  absl::Time asked_ = absl::InfinitePast();
   std::optional<v1::Lease> lease_;
   std::vector<RunningTrial> trials_;
   std::string draining_;  // the reason; empty if not draining

@@ -23,7 +23,7 @@ TEST(SimulationTest, MillionsOfEventsKeepThePromise) {
   constexpr int64_t kEvents = 2'500'000;
   constexpr int64_t kEventsOfASeed = 100'000;
   int64_t events = 0, successes = 0, retries = 0, preemptions = 0, splits = 0, expiries = 0;
-  int64_t alone = 0, condemned = 0;
+  int64_t alone = 0, condemned = 0, offered_again = 0;
   int64_t deaths = 0, failed_commits = 0, damages = 0, deletions = 0, refused_deletions = 0;
   for (uint64_t seed = 1; events < kEvents; ++seed) {
     Simulation simulation(OptionsOf(seed, kEventsOfASeed));
@@ -36,6 +36,7 @@ TEST(SimulationTest, MillionsOfEventsKeepThePromise) {
     expiries += simulation.promise().expiries();
     alone += simulation.promise().alone();
     condemned += simulation.promise().condemned();
+    offered_again += simulation.promise().offered_again();
     deaths += simulation.server_deaths();
     failed_commits += simulation.failed_commits();
     damages += simulation.damages();
@@ -50,6 +51,7 @@ TEST(SimulationTest, MillionsOfEventsKeepThePromise) {
   EXPECT_GT(expiries, 500);
   EXPECT_GT(alone, 50);
   EXPECT_GT(condemned, 50);
+  EXPECT_GT(offered_again, 50);
   EXPECT_GT(deaths, 50);
   EXPECT_GT(failed_commits, 500);
   EXPECT_GT(damages, 50);

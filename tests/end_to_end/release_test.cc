@@ -106,10 +106,11 @@ TEST_F(ReleaseTest, ThisClientAsksAnOldServer) {
   EXPECT_THAT(Train({old_.server, old_.worker, kClient}), HasSubstr("tiny-1"));
 }
 
-TEST_F(ReleaseTest, OldServerNamesBothVersions) {
+// It does not know the call of this worker.
+TEST_F(ReleaseTest, OldServerIsToBeUpgraded) {
   EXPECT_THAT(RefusalOf(kWorker, old_.server),
-              HasSubstr(absl::StrCat("version ", platform::kWorkerApiVersion,
-                                     " of the worker API, the server with 1")));
+              HasSubstr("the server is of release 0.2 or older, and this worker is newer; upgrade "
+                        "the server"));
 }
 
 TEST_F(ReleaseTest, OldDataDirectoryOpens) {

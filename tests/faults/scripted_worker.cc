@@ -166,7 +166,7 @@ class ScriptedRunner : public worker::PackRunner {
 int Main(int argc, char** argv) {
   platform::TerminationSignals signals;
   CLI::App app("Runs scripted trials for tests.", "scripted_worker");
-  worker::Connection::Options options;
+  worker::WorkerLoop::Options options;
   int32_t max_pack_size = 2;
   int64_t step_microseconds = 1000;
   std::string hold;
@@ -183,9 +183,9 @@ int Main(int argc, char** argv) {
   // Tests restart servers often and must not wait for long backoffs.
   options.backoff = {.initial = absl::Milliseconds(20), .maximum = absl::Milliseconds(200)};
   ScriptedRunner runner(max_pack_size, absl::Microseconds(step_microseconds), hold);
-  worker::Connection connection(options, runner);
-  signals.OnFirst([&connection](int) { connection.Drain(); });
-  const absl::Status status = connection.Run();
+  worker::WorkerLoop loop(options, runner);
+  signals.OnFirst([&loop](int) { loop.Drain(); });
+  const absl::Status status = loop.Run();
   signals.OnFirst(nullptr);
   if (!status.ok()) platform::LogError(status.ToString());
   return status.ok() ? 0 : 1;

@@ -38,8 +38,7 @@ FLOOD_ADDRESSES = [f"127.0.1.{number}" for number in range(1, 65)]
 HEALTH_CHECK = "/grpc.health.v1.Health/Check"
 HEALTH_WATCH = "/grpc.health.v1.Health/Watch"
 REFLECTION = "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"
-REGISTER = "/lengthwise.v1.WorkerService/RegisterWorker"
-HEARTBEAT = "/lengthwise.v1.WorkerService/Heartbeat"
+SYNCHRONIZE = "/lengthwise.v1.WorkerService/Synchronize"
 CREATE_TOKEN = "/lengthwise.v1.AccessService/CreateToken"
 RESOLVE = "/lengthwise.v1.CatalogueService/ResolveSpecification"
 SPECIFICATION = """{{name: flood, tasks: [{tasks}], networks: {{name: encoder, blocks: 1, heads: 1, d_model: 8}},
@@ -285,14 +284,14 @@ def message(payload: bytes) -> bytes:
     return b"\0" + struct.pack(">I", len(payload)) + payload
 
 
-def field(number: int, value: bytes) -> bytes:
-    """Returns a field of a Protobuf message: text or a message."""
-    size = len(value)
-    encoded = bytes([number << 3 | 2])
-    while size >= 128:
-        encoded += bytes([size % 128 + 128])
-        size //= 128
-    return encoded + bytes([size]) + value
+def field(number: int, value: bytes | int) -> bytes:
+    """Returns a field of a Protobuf message: text, a message or a number that is not negative."""
+    rest = value if isinstance(value, int) else len(value)
+    encoded = bytes([number << 3 | (0 if isinstance(value, int) else 2)])
+    while rest >= 128:
+        encoded += bytes([rest % 128 + 128])
+        rest //= 128
+    return encoded + bytes([rest]) + (b"" if isinstance(value, int) else value)
 
 
 def resolve_request(tasks: list[str], encodings: list[str]) -> bytes:
@@ -350,18 +349,19 @@ class Probe:
         return not self.failures
 
     def beat(self) -> None:
-        """Sends heartbeats of a registered worker, on one connection unless a call fails."""
-        worker = b"\x0a\x05flood"  # worker_id
+        """Sends heartbeats of a worker, on one connection unless a call fails."""
+        # Its id, max_pack_size and api_version (kWorkerApiVersion).
+        worker = field(1, field(1, b"flood") + field(3, 1) + field(4, 4))
         connection: Connection | None = None
         stream = 1
+        numbers = itertools.count(1)
 
         def one() -> None:
             nonlocal connection, stream
             if connection is None:
-                connection, stream = Connection(self.target, "127.0.0.1"), 3
-                description = worker + b"\x18\x01\x20\x03"  # max_pack_size 1, api_version 3 (kWorkerApiVersion)
-                call(self.target, connection, 1, REGISTER, b"\x0a" + bytes([len(description)]) + description)
-            call(self.target, connection, stream, HEARTBEAT, worker)
+                connection, stream = Connection(self.target, "127.0.0.1"), 1
+            session = field(2, b"process") + field(3, next(numbers))
+            call(self.target, connection, stream, SYNCHRONIZE, worker + session)
             stream += 2
 
         while not self.stopping.is_set():

@@ -114,13 +114,14 @@ TEST(RecordingRulesTest, LatenciesExcludeLongCalls) {
   for (const google::protobuf::FileDescriptor* file :
        {v1::CreateTokenRequest::descriptor()->file(), v1::BackUpRequest::descriptor()->file(),
         v1::CatalogueEntry::descriptor()->file(), v1::GetTrialRequest::descriptor()->file(),
-        v1::ListWorkersRequest::descriptor()->file(), v1::HeartbeatRequest::descriptor()->file()}) {
+        v1::ListWorkersRequest::descriptor()->file(),
+        v1::SynchronizeRequest::descriptor()->file()}) {
     ASSERT_EQ(file->service_count(), 1) << file->name();
     const google::protobuf::ServiceDescriptor& service = *file->service(0);
     for (int i = 0; i < service.method_count(); ++i) {
       const google::protobuf::MethodDescriptor& method = *service.method(i);
       const bool streams_or_waits =
-          method.client_streaming() || method.server_streaming() || method.name() == "AcquireLease";
+          method.client_streaming() || method.server_streaming() || method.name() == "Synchronize";
       streams += streams_or_waits ? 1 : 0;
       EXPECT_EQ(std::regex_match(service.name() + "/" + method.name(), left_out), streams_or_waits)
           << method.full_name();

@@ -3,6 +3,7 @@ import hashlib
 import importlib
 import os
 import pathlib
+import secrets
 import subprocess
 import sys
 import tempfile
@@ -143,27 +144,46 @@ class Numbers:
 class Worker:
     """Runs a server's trials, each in one go, optionally on a background thread."""
 
+    max_pack_size = 1
+
     def __init__(self, server: Server, worker_id: str = "python-1") -> None:
         self._connection = Connection(Settings(server=server.address), timeout=30)
-        self._worker_id = worker_id
-        self.register()
+        self._worker = worker_service_pb2.WorkerDescription(
+            worker_id=worker_id, max_pack_size=self.max_pack_size, api_version=4
+        )
+        self._session = secrets.token_hex(8)
+        self._calls = 0
+        self._held: list[worker_service_pb2.HeldLease] = []
+        self.call()
 
-    def register(self) -> None:
-        self._connection.call(
-            "WorkerService/RegisterWorker",
-            worker_service_pb2.RegisterWorkerRequest(
-                worker=worker_service_pb2.WorkerDescription(worker_id=self._worker_id, max_pack_size=1, api_version=3)
+    def call(self, wants_lease: bool = False, **more) -> worker_service_pb2.SynchronizeResponse:
+        self._calls += 1
+        return self._connection.call(
+            "WorkerService/Synchronize",
+            worker_service_pb2.SynchronizeRequest(
+                worker=self._worker,
+                session=self._session,
+                number=self._calls,
+                leases=self._held,
+                wants_lease=wants_lease,
+                **more,
             ),
-            worker_service_pb2.RegisterWorkerResponse,
+            worker_service_pb2.SynchronizeResponse,
         )
 
     def acquire(self) -> worker_service_pb2.Lease | None:
-        answer = self._connection.call(
-            "WorkerService/AcquireLease",
-            worker_service_pb2.AcquireLeaseRequest(worker_id=self._worker_id),
-            worker_service_pb2.AcquireLeaseResponse,
-        )
-        return answer.lease if answer.HasField("lease") else None
+        answer = self.call(wants_lease=True)
+        if not answer.HasField("lease"):
+            return None
+        lease = answer.lease
+        self.hold([lease])
+        return lease
+
+    def hold(self, leases: list) -> None:
+        """Lists these leases in later calls."""
+        self._held = [
+            worker_service_pb2.HeldLease(lease_id=lease.lease_id, fencing_token=lease.fencing_token) for lease in leases
+        ]
 
     def run_all(self) -> int:
         """Runs until the queue is empty. Returns the number of trials."""

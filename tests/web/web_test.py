@@ -14,7 +14,7 @@ import urllib.parse
 
 import chromium
 import service
-from lengthwise._proto import event_pb2, experiment_service_pb2, worker_service_pb2
+from lengthwise._proto import event_pb2, experiment_service_pb2
 from lengthwise.connection import is_loopback_host
 from lengthwise.web import access
 from lengthwise.web.live import Feed, Feeds
@@ -333,13 +333,11 @@ class LiveTest(unittest.TestCase):
         progress = event_pb2.TrialProgress(
             trial=trial.trial, attempt=1, phase="TRAINING", done=50, total=200, steps_per_second=2, loss=1, seconds_left=75
         )
-        held = worker_service_pb2.HeldLease(lease_id=self.lease.lease_id, fencing_token=self.lease.fencing_token)
-        beat = worker_service_pb2.HeartbeatRequest(worker_id="python-1", leases=[held], progress=[progress])
         stop = threading.Event()
 
         def send_heartbeats() -> None:
             while not stop.wait(0.2):
-                self.worker._connection.call("WorkerService/Heartbeat", beat, worker_service_pb2.HeartbeatResponse)
+                self.worker.call(progress=[progress])
 
         thread = service.in_background(send_heartbeats)
         self.addCleanup(thread.join)
@@ -357,7 +355,7 @@ class LiveTest(unittest.TestCase):
         self.server.kill()
         self.page.wait_for("document.getElementById('live').textContent.startsWith('not live')")
         self.server.start()
-        self.worker.register()
+        self.worker.call()
         self.send(2)
         self.wait_for([1, 2])
         self.send(3)

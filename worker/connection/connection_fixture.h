@@ -1,4 +1,4 @@
-// Test fixture: runs a worker's connection against a fake server, with scripted packs.
+// Test fixture: runs a worker's loop against a fake server, with scripted packs.
 #ifndef LENGTHWISE_WORKER_CONNECTION_CONNECTION_FIXTURE_H_
 #define LENGTHWISE_WORKER_CONNECTION_CONNECTION_FIXTURE_H_
 
@@ -53,11 +53,11 @@ inline v1::Event Completed() {
   return event;
 }
 
-inline v1::Lease LeaseOf(const std::vector<std::string>& trials,
-                         const std::string& id = "lease-1") {
+inline v1::Lease LeaseOf(const std::vector<std::string>& trials, const std::string& id = "lease-1",
+                         int64_t token = 11) {
   v1::Lease lease;
   lease.set_lease_id(id);
-  lease.set_fencing_token(11);
+  lease.set_fencing_token(token);
   for (const std::string& trial : trials) {
     lease.add_trials()->set_trial(trial);
     lease.mutable_trials(lease.trials_size() - 1)->set_attempt(1);
@@ -85,7 +85,7 @@ class ConnectionTest : public testing::Test {
  protected:
   ConnectionTest() { server_.Start(); }
   ~ConnectionTest() override {
-    if (connection_) connection_->Drain();
+    if (loop_) loop_->Drain();
     server_.With([](FakeWorkerService::State& state) { state.holds_acknowledgements = false; });
     if (running_.valid()) running_.wait();
   }
@@ -96,8 +96,8 @@ class ConnectionTest : public testing::Test {
     options_.worker_id = "test-worker";
     options_.backoff = {.initial = absl::Milliseconds(2), .maximum = absl::Milliseconds(20)};
     runner_ = std::make_unique<FakeRunner>(std::move(run));
-    connection_ = std::make_unique<Connection>(options_, *runner_);
-    running_ = std::async(std::launch::async, [this] { return connection_->Run(); });
+    loop_ = std::make_unique<WorkerLoop>(options_, *runner_);
+    running_ = std::async(std::launch::async, [this] { return loop_->Run(); });
   }
 
   void OfferLease(const v1::Lease& lease) {
@@ -106,7 +106,7 @@ class ConnectionTest : public testing::Test {
 
   // Drains and returns the result of Run; DEADLINE_EXCEEDED if Run does not return within 30 s.
   absl::Status Stop() {
-    connection_->Drain();
+    loop_->Drain();
     return Join();
   }
   absl::Status Join() {
@@ -131,9 +131,9 @@ class ConnectionTest : public testing::Test {
   }
 
   FakeWorkerService server_;
-  Connection::Options options_;
+  WorkerLoop::Options options_;
   std::unique_ptr<FakeRunner> runner_;
-  std::unique_ptr<Connection> connection_;
+  std::unique_ptr<WorkerLoop> loop_;
   std::future<absl::Status> running_;
 };
 

@@ -40,14 +40,14 @@ TEST_F(DrainTest, DrainStoresCheckpointsAndReleasesTheLease) {
     EXPECT_EQ(state.releases[0].lease_id(), "lease-1");
     EXPECT_EQ(state.releases[0].fencing_token(), 11);
     EXPECT_EQ(state.releases[0].reason(), "the worker was asked to stop");
-    EXPECT_TRUE(state.heartbeats.back().stopping()) << "the server forgets a worker that stops";
-    EXPECT_THAT(state.heartbeats.back().leases(), SizeIs(0));
+    EXPECT_TRUE(state.calls.back().stopping()) << "the server forgets a worker that stops";
+    EXPECT_THAT(state.calls.back().leases(), SizeIs(0));
   });
 }
 
 TEST_F(DrainTest, PreemptedLeaseIsReleasedAndNextIsTaken) {
   OfferLease(LeaseOf({"low"}, "lease-1"));
-  OfferLease(LeaseOf({"high"}, "lease-2"));
+  OfferLease(LeaseOf({"high"}, "lease-2", 12));
   server_.With([](State& state) { state.preempted_leases["lease-1"] = "priority 7 goes first"; });
   StartWorker([&](const v1::Lease& lease, PackSession& session) {
     if (lease.lease_id() == "lease-1") {
@@ -73,7 +73,7 @@ TEST_F(DrainTest, PreemptedLeaseIsReleasedAndNextIsTaken) {
 TEST_F(DrainTest, DrainDoesNotWaitForAHeldHeartbeat) {
   server_.With([](State& state) {
     state.lease_duration = absl::Minutes(4);
-    state.holds_heartbeats = true;
+    state.holds_answers = true;
   });
   OfferLease(LeaseOf({"a"}));
   absl::Notification started;
@@ -83,13 +83,13 @@ TEST_F(DrainTest, DrainDoesNotWaitForAHeldHeartbeat) {
     return absl::OkStatus();
   });
   started.WaitForNotification();
-  EXPECT_TRUE(server_.WaitUntil([](const State& state) { return state.held_heartbeats == 1; }));
+  EXPECT_TRUE(server_.WaitUntil([](const State& state) { return state.held_answers == 1; }));
   const auto start = std::chrono::steady_clock::now();
   EXPECT_TRUE(Stop().ok());
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10)) << "not 30 s";
   server_.With([](State& state) {
     EXPECT_THAT(state.releases, SizeIs(1));
-    EXPECT_TRUE(state.heartbeats.back().stopping());
+    EXPECT_TRUE(state.calls.back().stopping());
   });
 }
 
@@ -106,7 +106,7 @@ TEST_F(DrainTest, DrainEndsDuringAnOutage) {
   });
   started.WaitForNotification();
   server_.Stop();
-  connection_->Drain();
+  loop_->Drain();
   stopped.Notify();
   EXPECT_TRUE(Join().ok());
 }
@@ -213,7 +213,7 @@ TEST_F(DrainTest, LifetimeDrainsTheLeaseAndEndsTheWorker) {
   options_.drain_at = After(absl::Seconds(3));
   options_.shortest_run = absl::Milliseconds(1);
   OfferLease(LeaseOf({"a"}, "lease-1"));
-  OfferLease(LeaseOf({"b"}, "lease-2"));
+  OfferLease(LeaseOf({"b"}, "lease-2", 12));
   StartWorker([&](const v1::Lease&, PackSession& session) {
     EXPECT_EQ(AwaitDirective(session, 0), Directive::kDrain);
     session.EmitCheckpoint(0, 1, "bytes");
@@ -224,7 +224,7 @@ TEST_F(DrainTest, LifetimeDrainsTheLeaseAndEndsTheWorker) {
     EXPECT_EQ(EventsOf(state, "a"), 1);
     EXPECT_EQ(EventsOf(state, "b"), 0);
     EXPECT_THAT(state.releases, SizeIs(1));
-    EXPECT_TRUE(state.heartbeats.back().stopping());
+    EXPECT_TRUE(state.calls.back().stopping());
   });
 }
 
@@ -244,7 +244,7 @@ TEST_F(DrainTest, SlowStartsPreventALastLease) {
   options_.drain_at = end;
   options_.shortest_run = absl::ZeroDuration();
   OfferLease(LeaseOf({"a"}, "lease-1"));
-  OfferLease(LeaseOf({"b"}, "lease-2"));
+  OfferLease(LeaseOf({"b"}, "lease-2", 12));
   StartWorker([&](const v1::Lease&, PackSession& session) {
     const TimePoint now = std::chrono::steady_clock::now();
     std::this_thread::sleep_until(now + (end - now) / 2);
@@ -260,12 +260,14 @@ TEST_F(DrainTest, SlowStartsPreventALastLease) {
 }
 
 TEST_F(DrainTest, DrainWhileWaitingForALeaseEndsAtOnce) {
-  // Longer than Stop waits, so that only a cancellation of the call ends it in time.
-  options_.acquire_wait = absl::Minutes(10);
+  server_.With([](State& state) { state.lease_duration = absl::Minutes(4); });
   StartWorker([](const v1::Lease&, PackSession&) { return absl::OkStatus(); });
-  EXPECT_TRUE(server_.WaitUntil([](const State& state) { return state.acquires == 1; }));
+  // The second call, which is held for 30 s.
+  EXPECT_TRUE(server_.WaitUntil(
+      [](const State& state) { return state.acquires == 2 && state.held_answers == 1; }));
+  const auto start = std::chrono::steady_clock::now();
   EXPECT_TRUE(Stop().ok());
-  server_.Stop();  // ends the call if the drain did not
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
 }
 
 TEST_F(DrainTest, DrainBeforeRegistrationEndsAtOnce) {

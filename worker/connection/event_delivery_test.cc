@@ -91,8 +91,7 @@ TEST_F(EventDeliveryTest, EmitBlocksWhileSpoolIsFull) {
   });
   // Heartbeats show when the spool is full: 20,000 bytes hold fewer than 20 such events.
   EXPECT_TRUE(server_.WaitUntil([](const State& state) {
-    return !state.heartbeats.empty() &&
-           state.heartbeats.back().measurements().unsent_bytes() > 18'000;
+    return !state.calls.empty() && state.calls.back().measurements().unsent_bytes() > 18'000;
   }));
   EXPECT_LT(emitted, 20);
   server_.With([](State& state) { state.holds_acknowledgements = false; });
@@ -100,7 +99,7 @@ TEST_F(EventDeliveryTest, EmitBlocksWhileSpoolIsFull) {
   EXPECT_TRUE(Stop().ok());
   ExpectPointsAndOutcome("a", 100);
   server_.With([](State& state) {
-    for (const v1::HeartbeatRequest& heartbeat : state.heartbeats) {
+    for (const v1::SynchronizeRequest& heartbeat : state.calls) {
       EXPECT_LE(heartbeat.measurements().unsent_bytes(), 20'000);
     }
   });

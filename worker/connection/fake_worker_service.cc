@@ -21,76 +21,43 @@ class FakeWorkerService::Service final : public v1::WorkerService::Service {
  public:
   explicit Service(FakeWorkerService& server) : server_(server) {}
 
-  grpc::Status RegisterWorker(grpc::ServerContext*, const v1::RegisterWorkerRequest* request,
-                              v1::RegisterWorkerResponse* response) override {
+  grpc::Status Synchronize(grpc::ServerContext* context, const v1::SynchronizeRequest* request,
+                           v1::SynchronizeResponse* response) override {
     MutexLock lock(server_.mutex_);
     State& state = Touch();
-    if (grpc::Status failure = Pop(state.registration_failures); !failure.ok()) return failure;
-    state.registrations.push_back(request->worker());
-    state.is_registered = true;
-    *response->mutable_heartbeat_interval() =
-        TimeUtil::MillisecondsToDuration(absl::ToInt64Milliseconds(state.heartbeat_interval));
-    *response->mutable_lease_duration() =
-        TimeUtil::MillisecondsToDuration(absl::ToInt64Milliseconds(state.lease_duration));
-    return grpc::Status::OK;
-  }
-
-  grpc::Status AcquireLease(grpc::ServerContext*, const v1::AcquireLeaseRequest* request,
-                            v1::AcquireLeaseResponse* response) override {
-    const steady_clock::time_point end =
-        steady_clock::now() +
-        std::chrono::milliseconds(TimeUtil::DurationToMilliseconds(request->wait()));
-    MutexLock lock(server_.mutex_);
-    ++Touch().acquires;
-    State& state = server_.state_;
-    if (grpc::Status failure = Pop(state.acquire_failures); !failure.ok()) return failure;
-    while (true) {
-      if (server_.stopping_) return {grpc::StatusCode::UNAVAILABLE, "stopping"};
-      if (!state.is_registered) return {grpc::StatusCode::NOT_FOUND, "not registered"};
-      if (!state.leases.empty()) break;
-      if (!server_.changed_.WaitUntil(server_.mutex_, end)) {
-        response->set_no_lease_reason(state.no_lease_reason);
-        return grpc::Status::OK;
-      }
+    if (grpc::Status failure = Pop(state.call_failures); !failure.ok()) return failure;
+    state.calls.push_back(*request);
+    state.newest_call = request->number();
+    state.acquires += request->wants_lease() ? 1 : 0;
+    if (!std::exchange(state.is_registered, true)) state.registrations.push_back(request->worker());
+    for (const v1::ReleasedLease& released : request->released()) {
+      state.releases.push_back(released);
     }
-    *response->mutable_lease() = state.leases.front();
-    state.leases.pop_front();
-    return grpc::Status::OK;
-  }
-
-  grpc::Status Heartbeat(grpc::ServerContext* context, const v1::HeartbeatRequest* request,
-                         v1::HeartbeatResponse* response) override {
-    MutexLock lock(server_.mutex_);
-    State& state = Touch();
-    if (grpc::Status failure = Pop(state.heartbeat_failures); !failure.ok()) return failure;
-    if (!state.is_registered) return {grpc::StatusCode::NOT_FOUND, "not registered"};
-    state.heartbeats.push_back(*request);
     Hold(*context, *request);
-    if (state.next_heartbeat_interval > absl::ZeroDuration()) {
-      *response->mutable_heartbeat_interval() =
-          google::protobuf::util::TimeUtil::MillisecondsToDuration(
-              absl::ToInt64Milliseconds(state.next_heartbeat_interval));
-    }
+    if (server_.stopping_) return {grpc::StatusCode::UNAVAILABLE, "stopping"};
+    const auto duration = [](absl::Duration time) {
+      return TimeUtil::MillisecondsToDuration(absl::ToInt64Milliseconds(time));
+    };
+    *response->mutable_heartbeat_interval() = duration(state.heartbeat_interval);
+    *response->mutable_lease_duration() = duration(state.lease_duration);
     for (const v1::HeldLease& held : request->leases()) {
-      auto& directive = *response->add_leases();
-      directive.set_lease_id(held.lease_id());
-      directive.set_lost(state.lost_leases.contains(held.lease_id()));
+      auto& status = *response->add_leases();
+      status.set_lease_id(held.lease_id());
+      status.set_lost(state.lost_leases.contains(held.lease_id()));
       if (const auto preempted = state.preempted_leases.find(held.lease_id());
           preempted != state.preempted_leases.end()) {
-        directive.set_preempted(true);
-        directive.set_reason(preempted->second);
+        status.set_preempted(true);
+        status.set_reason(preempted->second);
       }
-      for (const std::string& trial : state.cancelled_trials) {
-        directive.add_cancelled_trials(trial);
-      }
+      for (const std::string& trial : state.cancelled_trials) status.add_cancelled_trials(trial);
     }
-    return grpc::Status::OK;
-  }
-
-  grpc::Status ReleaseLease(grpc::ServerContext*, const v1::ReleaseLeaseRequest* request,
-                            v1::ReleaseLeaseResponse*) override {
-    MutexLock lock(server_.mutex_);
-    Touch().releases.push_back(*request);
+    if (!request->wants_lease() || state.newest_call > request->number()) return grpc::Status::OK;
+    if (state.leases.empty()) {
+      response->set_no_lease_reason(state.no_lease_reason);
+    } else {
+      *response->mutable_lease() = state.leases.front();
+      state.leases.pop_front();
+    }
     return grpc::Status::OK;
   }
 
@@ -207,27 +174,31 @@ class FakeWorkerService::Service final : public v1::WorkerService::Service {
   }
 
  private:
-  bool HasDirective(const v1::HeartbeatRequest& request)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(server_.mutex_) {
+  // True if the answer to the call need not wait.
+  bool IsDue(const v1::SynchronizeRequest& request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(server_.mutex_) {
     const State& state = server_.state_;
-    return std::any_of(request.leases().begin(), request.leases().end(), [&](const auto& held) {
-      return !state.cancelled_trials.empty() || state.lost_leases.contains(held.lease_id()) ||
-             state.preempted_leases.contains(held.lease_id());
-    });
+    const bool has_directive =
+        std::any_of(request.leases().begin(), request.leases().end(), [&](const auto& held) {
+          return !state.cancelled_trials.empty() || state.lost_leases.contains(held.lease_id()) ||
+                 state.preempted_leases.contains(held.lease_id());
+        });
+    const bool holds = state.holds_answers || request.wants_lease();
+    return !holds || has_directive || server_.stopping_ || request.stopping() ||
+           !state.is_registered || state.newest_call > request.number() ||
+           (request.wants_lease() && !state.leases.empty());
   }
 
-  void Hold(const grpc::ServerContext& context, const v1::HeartbeatRequest& request)
+  void Hold(const grpc::ServerContext& context, const v1::SynchronizeRequest& request)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(server_.mutex_) {
     const auto end = steady_clock::now() +
                      std::chrono::milliseconds(TimeUtil::DurationToMilliseconds(request.wait()));
-    ++server_.state_.held_heartbeats;
-    while (server_.state_.holds_heartbeats && !HasDirective(request) && !server_.stopping_ &&
-           !context.IsCancelled() && steady_clock::now() < end) {
+    ++server_.state_.held_answers;
+    while (!IsDue(request) && !context.IsCancelled() && steady_clock::now() < end) {
       // Polls, because gRPC does not notify of a cancellation.
       server_.changed_.WaitUntil(server_.mutex_,
                                  steady_clock::now() + std::chrono::milliseconds(10));
     }
-    --server_.state_.held_heartbeats;
+    --server_.state_.held_answers;
   }
 
   State& Touch() ABSL_EXCLUSIVE_LOCKS_REQUIRED(server_.mutex_) {

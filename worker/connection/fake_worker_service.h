@@ -36,14 +36,14 @@ class FakeWorkerService {
   // State that tests read and control, under the fake's lock.
   struct State {
     // Observed.
-    std::vector<v1::WorkerDescription> registrations;
+    std::vector<v1::WorkerDescription> registrations;  // one for each session, and while forgotten
     std::map<std::string, std::vector<v1::Event>> events;  // by trial, each sequence number once
     std::map<std::string, std::string> artifacts;          // by SHA-256
     // "upload TRIAL STEP" and "event TRIAL SEQUENCE", in the order of storing.
     std::vector<std::string> history;
-    std::vector<v1::ReleaseLeaseRequest> releases;
-    std::vector<v1::HeartbeatRequest> heartbeats;
-    int acquires = 0;
+    std::vector<v1::ReleasedLease> releases;
+    std::vector<v1::SynchronizeRequest> calls;
+    int acquires = 0;  // calls that want a lease
     int streams = 0;
     int uploads = 0;
     int downloads = 0;
@@ -62,15 +62,13 @@ class FakeWorkerService {
     std::set<std::string> lost_leases;
     std::vector<std::string> cancelled_trials;
     std::map<std::string, std::string> preempted_leases;  // reason by lease
-    std::deque<grpc::Status> acquire_failures;            // answers to the next AcquireLease calls
-    std::deque<grpc::Status> heartbeat_failures;
-    std::deque<grpc::Status> upload_failures;    // answers to the next uploads
-    std::deque<grpc::Status> download_failures;  // and to downloads
+    std::deque<grpc::Status> call_failures;               // answers to the next Synchronize calls
+    std::deque<grpc::Status> upload_failures;             // answers to the next uploads
+    std::deque<grpc::Status> download_failures;           // and to downloads
     // Answers SignTransfer, outside the lock. Null: UNIMPLEMENTED, as a server without an object
     // store.
     std::function<grpc::Status(const v1::SignTransferRequest&, v1::SignTransferResponse&)>
         sign_transfer;
-    std::deque<grpc::Status> registration_failures;
     bool damages_downloads = false;
     int transfers_with_deadline = 0;  // uploads and downloads
     absl::Duration upload_pause;      // before reading each message of an upload
@@ -78,12 +76,12 @@ class FakeWorkerService {
     bool holds_downloads = false;     // downloads hang until cancelled, or until false
     bool is_registered = false;
     absl::Duration heartbeat_interval = absl::Milliseconds(10);
-    absl::Duration next_heartbeat_interval;  // in heartbeat responses; 0: absent
-    absl::Duration lease_duration;           // in registration responses; 0: absent
-    // Holds each heartbeat answer without directives for the wait that the worker allows, or until
-    // false.
-    bool holds_heartbeats = false;
-    int held_heartbeats = 0;  // currently held
+    absl::Duration lease_duration;  // 0: the worker does not wait
+    // Holds each answer without directives for the wait that the worker allows, or until false.
+    // Answers without the lease that the worker wants are always held.
+    bool holds_answers = false;
+    int held_answers = 0;  // currently held
+    int64_t newest_call = 0;
   };
 
   FakeWorkerService();

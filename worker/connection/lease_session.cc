@@ -160,12 +160,8 @@ void LeaseSession::AddMeasurements(v1::WorkerMeasurements& measurements) {
   }
 }
 
-void LeaseSession::AddToHeartbeat(v1::HeartbeatRequest& request) {
-  AddMeasurements(*request.mutable_measurements());
+void LeaseSession::AddProgress(v1::SynchronizeRequest& request) {
   if (lost()) return;
-  v1::HeldLease& held = *request.add_leases();
-  held.set_lease_id(lease_.lease_id());
-  held.set_fencing_token(lease_.fencing_token());
   platform::MutexLock lock(mutex_);
   for (size_t trial = 0; trial < progress_.size(); ++trial) {
     Progress& progress = progress_[trial];
@@ -175,8 +171,8 @@ void LeaseSession::AddToHeartbeat(v1::HeartbeatRequest& request) {
   }
 }
 
-void LeaseSession::Apply(const v1::HeartbeatResponse& response) {
-  for (const v1::HeartbeatResponse::LeaseDirective& directive : response.leases()) {
+void LeaseSession::Apply(const v1::SynchronizeResponse& response) {
+  for (const v1::SynchronizeResponse::LeaseStatus& directive : response.leases()) {
     if (directive.lease_id() != lease_.lease_id()) continue;
     if (directive.lost() && !lost()) {
       platform::LogWarning(

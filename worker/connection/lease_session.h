@@ -1,5 +1,5 @@
 // Represents one held lease: gives the runner its PackSession, and exchanges progress and
-// directives with the server in heartbeats.
+// directives with the server (Synchronize).
 #ifndef LENGTHWISE_WORKER_CONNECTION_LEASE_SESSION_H_
 #define LENGTHWISE_WORKER_CONNECTION_LEASE_SESSION_H_
 
@@ -68,12 +68,11 @@ class LeaseSession final : public PackSession {
   void CountEvaluation(double seconds) override;
   void CountCheckpoint(double seconds, int64_t bytes) override;
 
-  // For heartbeats: adds the held lease, new progress and the lease's metrics to a request, and
-  // applies the directives of a response. Progress is not resent after a failed heartbeat, because
-  // newer progress replaces it.
-  void AddToHeartbeat(v1::HeartbeatRequest& request);
+  // For Synchronize: adds new progress and the lease's metrics, and applies the status of the lease
+  // in an answer. Progress is not resent after a failed call, because newer progress replaces it.
+  void AddProgress(v1::SynchronizeRequest& request);
   void AddMeasurements(v1::WorkerMeasurements& measurements);
-  void Apply(const v1::HeartbeatResponse& response);
+  void Apply(const v1::SynchronizeResponse& response);
 
   // Tells the runner to drain and cancels downloads. From now on waiting for the server ends after
   // drain_timeout, or drain_stall after the last progress.

@@ -7,8 +7,8 @@ namespace {
 
 using platform::MutexLock;
 
-// The server keeps as many per worker. Forgetting one is harmless: it is learned again.
-constexpr size_t kMostShapes = 1000;
+// Every call has all of them. Forgetting one is harmless: it is learned again.
+constexpr size_t kMostShapes = 100;
 
 // A measured capacity from here on limits no pack and is not reported.
 constexpr int64_t kUnlimited = 1000;
@@ -29,35 +29,20 @@ void PackCapacities::Limit(absl::string_view shape, int64_t trials) {
   MutexLock lock(mutex_);
   const auto known = capacities_.find(shape);
   if (known != capacities_.end()) {
-    known->second.trials = std::min(known->second.trials, limit);
+    known->second = std::min(known->second, limit);
     return;
   }
   if (capacities_.size() >= kMostShapes) capacities_.clear();
-  capacities_[std::string(shape)].trials = limit;
+  capacities_[std::string(shape)] = limit;
 }
 
-void PackCapacities::AddUntold(v1::HeartbeatRequest& request) const {
+void PackCapacities::AddTo(v1::SynchronizeRequest& request) const {
   MutexLock lock(mutex_);
-  for (const auto& [shape, capacity] : capacities_) {
-    if (capacity.told == capacity.trials) continue;
-    v1::PackCapacity& untold = *request.add_capacities();
-    untold.set_shape(shape);
-    untold.set_max_pack_size(capacity.trials);
+  for (const auto& [shape, trials] : capacities_) {
+    v1::PackCapacity& capacity = *request.add_capacities();
+    capacity.set_shape(shape);
+    capacity.set_max_pack_size(trials);
   }
-}
-
-void PackCapacities::Told(const v1::HeartbeatRequest& request) {
-  MutexLock lock(mutex_);
-  for (const v1::PackCapacity& told : request.capacities()) {
-    const auto known = capacities_.find(told.shape());
-    if (known != capacities_.end()) known->second.told = told.max_pack_size();
-  }
-}
-
-bool PackCapacities::ForgetTold() {
-  MutexLock lock(mutex_);
-  for (auto& [shape, capacity] : capacities_) capacity.told = 0;
-  return !capacities_.empty();
 }
 
 }  // namespace lengthwise::worker

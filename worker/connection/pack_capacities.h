@@ -25,24 +25,14 @@ class PackCapacities {
   // memory. Capacities only fall: a pack shows its need when it has reached its longest sequences.
   void Measured(absl::string_view shape, int64_t trials);
 
-  // Adds the capacities not reported yet, or not since ForgetTold.
-  void AddUntold(v1::HeartbeatRequest& request) const;
-  // Marks the capacities in `request` as reported, because the server answered it.
-  void Told(const v1::HeartbeatRequest& request);
-  // Marks all capacities as unreported, for a server that has restarted or been replaced. Returns
-  // true if there are any.
-  bool ForgetTold();
+  // Adds all capacities: a server that has restarted or been replaced knows none.
+  void AddTo(v1::SynchronizeRequest& request) const;
 
  private:
   void Limit(absl::string_view shape, int64_t trials);
 
-  struct Capacity {
-    int32_t trials = 0;
-    int32_t told = 0;  // reported value; 0: none
-  };
-
   mutable platform::Mutex mutex_;
-  std::map<std::string, Capacity, std::less<>> capacities_ ABSL_GUARDED_BY(mutex_);  // by shape
+  std::map<std::string, int32_t, std::less<>> capacities_ ABSL_GUARDED_BY(mutex_);  // by shape
 };
 
 }  // namespace lengthwise::worker

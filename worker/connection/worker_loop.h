@@ -1,11 +1,14 @@
-// Runs the worker's main loop: register, lease a pack, run it, send its results, lease the next.
+// Runs the worker's main loop: lease a pack, run it, send its results, lease the next; and keeps
+// the server informed meanwhile.
 #ifndef LENGTHWISE_WORKER_CONNECTION_WORKER_LOOP_H_
 #define LENGTHWISE_WORKER_CONNECTION_WORKER_LOOP_H_
 
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
@@ -17,17 +20,18 @@
 #include "worker/connection/backoff.h"
 #include "worker/connection/lease_session.h"
 #include "worker/connection/pack_capacities.h"
-#include "worker/connection/presence.h"
 #include "worker/connection/reachability.h"
 #include "worker/connection/server_calls.h"
 #include "worker/pack_session.h"
 
 namespace lengthwise::worker {
 
-// Threads: Run's caller acquires leases and runs packs. A timer thread waits for drain_at, if set.
-// The presence's thread registers and sends heartbeats (presence.h). While a lease is held, its
-// sender's two threads send events (event_sender.h). Drain may be called on any thread.
-class Connection {
+// Run's caller runs packs. A second thread calls Synchronize: at the interval that the server asks
+// for, and at once when there is something to tell. The server may hold an answer; a newer call
+// makes it answer. While a lease is held, its sender's two threads send events (event_sender.h).
+// Failed calls do not end a lease: a server that returns from an outage grants it a full duration.
+// Drain may be called on any thread.
+class WorkerLoop {
  public:
   struct Options {
     // "host:port".
@@ -35,14 +39,12 @@ class Connection {
     // Channel to the server. Null: a plain-text channel without a token is created.
     std::shared_ptr<grpc::Channel> channel;
     // Translates a connection error into an error in the channel's settings; returns OK if the
-    // settings are not the cause. Before the first registration, a settings error is final.
+    // settings are not the cause. Before the first answer, a settings error is final.
     std::function<absl::Status(const absl::Status&)> explain;
-    // Id to register under (startup.h).
+    // Id of the worker (startup.h).
     std::string worker_id;
     // Full name of the only experiment to lease trials from. Empty means all.
     std::string experiment;
-    // Time for which one AcquireLease call waits for a pack; at most 60 s.
-    absl::Duration acquire_wait = absl::Seconds(20);
     // Timeout of calls that the server answers immediately.
     absl::Duration rpc_timeout = absl::Seconds(10);
     // Wait between retries of all calls.
@@ -52,22 +54,21 @@ class Connection {
     // Time at which the worker starts to drain, before its allocation of the machine ends. Default:
     // never.
     TimePoint drain_at = kNever;
-    // The worker acquires no lease if drain_at is closer than this, or closer than twice the
-    // longest time from a lease to its first step so far: such a run would make no progress.
+    // The worker takes no lease if drain_at is closer than this, or closer than twice the longest
+    // time from a lease to its first step so far: such a run would make no progress.
     absl::Duration shortest_run = absl::Seconds(30);
-    // The connection replaces `sender.backoff` by `backoff` and sets `capacities` to its own.
-    // Heartbeats also report `measurements`.
+    // The loop replaces `sender.backoff` by `backoff` and sets `capacities` to its own. It also
+    // reports `measurements`.
     LeaseSession::Options session;
   };
 
-  // `runner` must outlive the connection. Sends nothing before Run.
-  Connection(const Options& options, PackRunner& runner);
-  ~Connection();
+  // `runner` must outlive the loop. Sends nothing before Run.
+  WorkerLoop(const Options& options, PackRunner& runner);
 
   // Works until drained, idle, or too close to drain_at for another lease, and then returns OK.
   // Returns the runner's device_status() once the device is lost, after its lease has ended.
   // Returns the server's error if it refuses the worker for good: another API version, an invalid
-  // id or, at the first registration, a token that it does not accept. Call once.
+  // id or, at first, a token that it does not accept. Call once.
   absl::Status Run();
 
   // Makes a running pack write its checkpoints, releases its lease and makes Run return, within
@@ -75,46 +76,85 @@ class Connection {
   // Thread-safe.
   void Drain();
 
-  // Returns the measurements that a heartbeat would report now. Thread-safe.
+  // Returns the measurements that a call would report now. Thread-safe.
   v1::WorkerMeasurements ReadMeasurements();
 
  private:
-  // Returns a lease without trials if no pack was available. NOT_FOUND if the worker is not
-  // registered.
-  absl::StatusOr<v1::Lease> AcquireLease(absl::Duration wait);
-  // Runs a lease to its end. Returns the runner's error.
-  absl::Status RunLease(v1::Lease lease);
-  // Retries for `patience`. An unreleased lease expires on its own. `unfit`: this machine cannot
-  // run it.
-  void ReleaseLease(const v1::Lease& lease, const std::string& reason, absl::Duration patience,
-                    bool unfit = false);
-  // Returns the time left for acquiring leases; infinite without drain_at.
-  absl::Duration TimeForLeases();
-  // Drains at drain_at, unless Run returns first.
-  void DrainInTime();
-  // Waits for `duration`, or until draining starts.
-  void Wait(absl::Duration duration);
-  bool draining();
+  struct Call;
+
+  // Returns the next lease, or an error if Run should return: CANCELLED without a fault.
+  absl::StatusOr<v1::Lease> AwaitLease(TimePoint idle_end);
+  // Runs a lease to its end.
+  void RunLease(v1::Lease lease);
+  // Gives a lease back with the next call, and with later ones until the server has answered.
+  void Release(const v1::Lease& lease, const std::string& reason, bool unfit = false)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The time after which no lease is taken.
+  TimePoint LastStart() const;
+  // Tells the server that the worker exits, if the server knows it, and ends all calls.
+  void Leave();
+
+  // The second thread: calls until the worker has left.
+  void Synchronize();
+  // Waits until the next call is due. False if there is none.
+  bool AwaitCall();
+  void Send();
+  void Answered(std::shared_ptr<Call> call, const absl::Status& status);
+  void Take(const v1::SynchronizeRequest& request, v1::SynchronizeResponse& response)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Fail(absl::Status status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void DrainLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Something is to be told to the server at once.
+  void Tell() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Options options_;
   PackRunner& runner_;
+  const v1::WorkerDescription description_;
+  const std::string process_;  // the session's id
   const std::unique_ptr<v1::WorkerService::StubInterface> stub_;
   Reachability reachability_;
   ObjectTransfers objects_;
   PackCapacities capacities_;
-  CallGroup acquire_calls_;  // cancelled by Drain
+  CallGroup calls_;
+  // Longest time from a lease to its first step so far.
+  absl::Duration longest_start_;  // Run's thread
 
+  // Mutexes nest in this order: loop, session, outbox, spool.
   platform::Mutex mutex_;
   platform::ConditionVariable changed_;
   bool draining_ ABSL_GUARDED_BY(mutex_) = false;
+  // The server's final answer; OK if there is none.
+  absl::Status refusal_ ABSL_GUARDED_BY(mutex_);
+
+  // Of the lease.
+  bool wants_lease_ ABSL_GUARDED_BY(mutex_) = false;
+  std::optional<v1::Lease> granted_ ABSL_GUARDED_BY(mutex_);  // for AwaitLease
+  std::optional<v1::HeldLease> held_ ABSL_GUARDED_BY(mutex_);
   LeaseSession* session_ ABSL_GUARDED_BY(mutex_) = nullptr;
-  bool ended_ ABSL_GUARDED_BY(mutex_) = false;
-  // Longest time from a lease to its first step so far.
-  absl::Duration longest_start_;  // Run's thread
+  std::vector<v1::ReleasedLease> released_ ABSL_GUARDED_BY(mutex_);
+  int64_t newest_token_ ABSL_GUARDED_BY(mutex_) = 0;
   // The server's last reason for not granting a lease, already logged. Empty after a lease.
-  std::string no_lease_reason_;  // Run's thread
-  // Null unless Run is running.
-  std::unique_ptr<Presence> presence_ ABSL_GUARDED_BY(mutex_);
+  std::string no_lease_reason_ ABSL_GUARDED_BY(mutex_);
+
+  // Of the calls. Only the newest one's failure counts.
+  int64_t number_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t in_flight_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool newest_in_flight_ ABSL_GUARDED_BY(mutex_) = false;
+  bool is_news_ ABSL_GUARDED_BY(mutex_) = true;
+  TimePoint due_ ABSL_GUARDED_BY(mutex_);
+  // After a failure, there is no call before.
+  TimePoint retry_at_ ABSL_GUARDED_BY(mutex_);
+  Backoff backoff_ ABSL_GUARDED_BY(mutex_);
+  // After a first answer, an expired token is not final, because the token can be renewed.
+  bool is_known_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Duration interval_ ABSL_GUARDED_BY(mutex_) = absl::Seconds(1);
+  absl::Duration lease_duration_ ABSL_GUARDED_BY(mutex_);  // 0: unknown
+
+  bool leaving_ ABSL_GUARDED_BY(mutex_) = false;
+  bool has_left_ ABSL_GUARDED_BY(mutex_) = false;
+  TimePoint leave_until_ ABSL_GUARDED_BY(mutex_) = kNever;
+  // Unsent events mean that the server is away: one short try is enough.
+  absl::Duration patience_ ABSL_GUARDED_BY(mutex_) = absl::Seconds(2);
 };
 
 }  // namespace lengthwise::worker

@@ -1,4 +1,5 @@
-// Registration, leases, heartbeats, and their effect on a running pack.
+// Calls of the server, leases, and their effect on a running pack.
+#include <atomic>
 #include <chrono>
 #include <future>
 #include <string>
@@ -8,7 +9,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/notification.h"
-#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "platform/sha256.h"
@@ -26,7 +27,7 @@ using State = FakeWorkerService::State;
 
 TEST_F(ConnectionTest, RegistersLeasesRunsAndSendsEverything) {
   OfferLease(LeaseOf({"a", "b"}));
-  OfferLease(LeaseOf({"c"}, "lease-2"));
+  OfferLease(LeaseOf({"c"}, "lease-2", 12));
   StartWorker([](const v1::Lease& lease, PackSession& session) {
     for (int64_t step = 1; step <= 20; ++step) {
       for (int trial = 0; trial < lease.trials_size(); ++trial) session.Emit(trial, Point(step));
@@ -58,7 +59,6 @@ TEST_F(ConnectionTest, ReasonForNoLeaseIsLoggedOnce) {
         server_.WaitUntil([&](const State& state) { return state.acquires >= before + 3; }));
   };
   set_reason("no trials are queued");
-  options_.acquire_wait = absl::Milliseconds(5);
   StartWorker([](const v1::Lease&, PackSession& session) {
     session.Emit(0, Completed());
     return absl::OkStatus();
@@ -90,9 +90,7 @@ TEST_F(ConnectionTest, CancelledCallsAreRetried) {
   server_.With([&](State& state) {
     state.artifacts[platform::Sha256Hex(bytes)] = bytes;
     const grpc::Status cancelled(grpc::StatusCode::CANCELLED, "Cancelling all calls");
-    state.registration_failures = {cancelled};
-    state.acquire_failures = {cancelled};
-    state.heartbeat_failures = {cancelled};
+    state.call_failures = {cancelled, cancelled};
     state.download_failures = {cancelled};
     state.upload_failures = {cancelled};
   });
@@ -104,18 +102,18 @@ TEST_F(ConnectionTest, CancelledCallsAreRetried) {
     return absl::OkStatus();
   });
   EXPECT_TRUE(server_.WaitUntil(
-      [](const State& state) { return EventsOf(state, "a") == 2 && !state.heartbeats.empty(); }));
+      [](const State& state) { return EventsOf(state, "a") == 2 && !state.calls.empty(); }));
   EXPECT_TRUE(Stop().ok());
   server_.With([](State& state) {
     EXPECT_THAT(state.registrations, SizeIs(1));
     EXPECT_TRUE(state.artifacts.contains(platform::Sha256Hex("another")));
-    EXPECT_THAT(state.heartbeat_failures, IsEmpty());
+    EXPECT_THAT(state.call_failures, IsEmpty());
   });
 }
 
 TEST_F(ConnectionTest, LostLeaseStopsAllWrites) {
   OfferLease(LeaseOf({"a"}));
-  OfferLease(LeaseOf({"b"}, "lease-2"));
+  OfferLease(LeaseOf({"b"}, "lease-2", 12));
   std::promise<Directive> directive;
   StartWorker([&](const v1::Lease& lease, PackSession& session) {
     if (lease.lease_id() == "lease-1") {
@@ -168,7 +166,7 @@ TEST_F(ConnectionTest, CancelledTrialStopsAlone) {
   server_.With([](State& state) { EXPECT_THAT(state.releases, IsEmpty()); });
 }
 
-TEST_F(ConnectionTest, RegistersAgainIfTheServerForgotIt) {
+TEST_F(ConnectionTest, GoesOnIfTheServerForgotIt) {
   absl::Notification forgotten;
   OfferLease(LeaseOf({"a"}));
   StartWorker([&](const v1::Lease&, PackSession& session) {
@@ -177,30 +175,72 @@ TEST_F(ConnectionTest, RegistersAgainIfTheServerForgotIt) {
     return absl::OkStatus();
   });
   const auto holds_lease = [](const State& state, size_t registrations) {
-    return state.registrations.size() == registrations && !state.heartbeats.empty() &&
-           state.heartbeats.back().leases_size() == 1;
+    return state.registrations.size() == registrations && !state.calls.empty() &&
+           state.calls.back().leases_size() == 1;
   };
-  // A heartbeat reports it while a pack runs; the pack continues.
   EXPECT_TRUE(server_.WaitUntil([&](const State& state) { return holds_lease(state, 1); }));
   server_.With([](State& state) {
     state.is_registered = false;
-    state.heartbeats.clear();
+    state.calls.clear();
   });
+  // Every call says who calls; the pack continues.
   EXPECT_TRUE(server_.WaitUntil([&](const State& state) { return holds_lease(state, 2); }));
   forgotten.Notify();
   EXPECT_TRUE(server_.WaitUntil([](const State& state) { return EventsOf(state, "a") == 1; }));
-  // While the worker waits for a lease, the first call reports it.
   server_.With([](State& state) { state.is_registered = false; });
   EXPECT_TRUE(
       server_.WaitUntil([](const State& state) { return state.registrations.size() == 3; }));
-  OfferLease(LeaseOf({"b"}, "lease-2"));
+  OfferLease(LeaseOf({"b"}, "lease-2", 12));
   EXPECT_TRUE(server_.WaitUntil([](const State& state) { return EventsOf(state, "b") == 1; }));
   EXPECT_TRUE(Stop().ok());
 }
 
+// The answer with the lease was late: the worker had asked again, and the server granted it again.
+TEST_F(ConnectionTest, LeaseThatIsOfferedTwiceRunsOnce) {
+  OfferLease(LeaseOf({"a"}));
+  OfferLease(LeaseOf({"a"}));
+  OfferLease(LeaseOf({"b"}, "lease-2", 12));
+  std::atomic<int> runs = 0;
+  StartWorker([&](const v1::Lease&, PackSession& session) {
+    ++runs;
+    session.Emit(0, Completed());
+    return absl::OkStatus();
+  });
+  EXPECT_TRUE(server_.WaitUntil([](const State& state) { return EventsOf(state, "b") == 1; }));
+  EXPECT_TRUE(Stop().ok());
+  EXPECT_EQ(runs, 2) << "of a and of b";
+}
+
+// From the answer on: the server ends a lease that a worker neither lists nor wants.
+TEST_F(ConnectionTest, LeaseIsListedFromItsAnswerOnUntilItIsDone) {
+  OfferLease(LeaseOf({"a"}));
+  StartWorker([&](const v1::Lease&, PackSession& session) {
+    EXPECT_TRUE(server_.WaitUntil([](const State& state) {
+      return !state.calls.empty() && state.calls.back().leases_size() == 1;
+    }));
+    session.Emit(0, Completed());
+    return absl::OkStatus();
+  });
+  EXPECT_TRUE(server_.WaitUntil([](const State& state) { return EventsOf(state, "a") == 1; }));
+  EXPECT_TRUE(Stop().ok());
+  server_.With([](State& state) {
+    int64_t number = 0;
+    bool was_listed = false;
+    for (const v1::SynchronizeRequest& call : state.calls) {
+      EXPECT_GT(call.number(), number) << "numbers ascend";
+      number = call.number();
+      EXPECT_EQ(call.session(), state.calls[0].session());
+      EXPECT_NE(call.session(), "");
+      was_listed = was_listed || call.leases_size() > 0;
+      EXPECT_TRUE(was_listed || call.wants_lease()) << "call " << number;
+    }
+    EXPECT_TRUE(was_listed);
+  });
+}
+
 TEST_F(ConnectionTest, FailedRunnerReleasesLeaseAndContinues) {
   OfferLease(LeaseOf({"a"}));
-  OfferLease(LeaseOf({"b"}, "lease-2"));
+  OfferLease(LeaseOf({"b"}, "lease-2", 12));
   StartWorker([&](const v1::Lease& lease, PackSession& session) {
     if (lease.lease_id() == "lease-1") return absl::ResourceExhaustedError("out of GPU memory");
     session.Emit(0, Completed());
@@ -219,7 +259,7 @@ TEST_F(ConnectionTest, FailedRunnerReleasesLeaseAndContinues) {
 
 TEST_F(ConnectionTest, LostDeviceEndsTheWorkerAfterItsLease) {
   OfferLease(LeaseOf({"a", "b"}));
-  OfferLease(LeaseOf({"c"}, "lease-2"));
+  OfferLease(LeaseOf({"c"}, "lease-2", 12));
   StartWorker([&](const v1::Lease&, PackSession& session) {
     session.Emit(0, Completed());
     runner_->device = absl::UnavailableError("the GPU is lost");
@@ -232,7 +272,7 @@ TEST_F(ConnectionTest, LostDeviceEndsTheWorkerAfterItsLease) {
     EXPECT_THAT(state.releases[0].reason(), HasSubstr("the GPU is lost"));
     EXPECT_TRUE(state.releases[0].lost());
     EXPECT_THAT(state.leases, SizeIs(1)) << "c stays with the server";
-    EXPECT_TRUE(state.heartbeats.back().stopping());
+    EXPECT_TRUE(state.calls.back().stopping());
   });
 }
 
@@ -255,7 +295,7 @@ TEST_F(ConnectionTest, HeartbeatsCarryTheNewestProgressAndTheRates) {
     return absl::OkStatus();
   });
   EXPECT_TRUE(server_.WaitUntil([](const State& state) {
-    for (const v1::HeartbeatRequest& heartbeat : state.heartbeats) {
+    for (const v1::SynchronizeRequest& heartbeat : state.calls) {
       if (heartbeat.progress_size() == 2 && heartbeat.progress(1).done() == 1000) {
         EXPECT_EQ(heartbeat.progress(1).trial(), "b");
         EXPECT_EQ(heartbeat.progress(1).attempt(), 1);
@@ -287,8 +327,8 @@ TEST_F(ConnectionTest, HeartbeatsKeepCountersAfterTheRun) {
     return absl::OkStatus();
   });
   const auto told = [](const State& state, int32_t trials) {
-    if (state.heartbeats.empty()) return false;
-    const v1::WorkerMeasurements& newest = state.heartbeats.back().measurements();
+    if (state.calls.empty()) return false;
+    const v1::WorkerMeasurements& newest = state.calls.back().measurements();
     return newest.trials() == trials && newest.steps() == 1 && newest.model_steps() == 2 &&
            newest.step_seconds().sum() == 0.25 && newest.data_wait_seconds() == 0.125 &&
            newest.evaluation_seconds() == 3 && newest.checkpoints() == 1 &&
@@ -303,7 +343,7 @@ TEST_F(ConnectionTest, HeartbeatsKeepCountersAfterTheRun) {
 
 TEST_F(ConnectionTest, FinalRefusalOfTheRegistrationEndsTheWorker) {
   server_.With([](State& state) {
-    state.registration_failures = {
+    state.call_failures = {
         {grpc::StatusCode::UNAVAILABLE, "starting"},
         {grpc::StatusCode::FAILED_PRECONDITION, "build both from the same source"}};
   });
@@ -313,7 +353,7 @@ TEST_F(ConnectionTest, FinalRefusalOfTheRegistrationEndsTheWorker) {
 
 TEST_F(ConnectionTest, NewWorkerWithWrongTokenExits) {
   server_.With([](State& state) {
-    state.registration_failures = {{grpc::StatusCode::UNAUTHENTICATED, "the token expired"}};
+    state.call_failures = {{grpc::StatusCode::UNAUTHENTICATED, "the token expired"}};
   });
   StartWorker([](const v1::Lease&, PackSession&) { return absl::OkStatus(); });
   EXPECT_EQ(Join(), absl::UnauthenticatedError("the token expired"));
@@ -325,11 +365,10 @@ TEST_F(ConnectionTest, WorkerWithExpiredTokenKeepsTraining) {
   OfferLease(LeaseOf({"a"}));
   StartWorker([&](const v1::Lease&, PackSession& session) {
     server_.With([&](State& state) {
-      state.heartbeat_failures = {expired, expired};
+      state.call_failures = {expired, expired, expired};
       state.upload_failures = {expired, expired};
       // The server was also restarted in the meantime.
       state.is_registered = false;
-      state.registration_failures = {expired, expired};
     });
     session.EmitCheckpoint(0, 1, "a checkpoint");
     session.Emit(0, Completed());
@@ -341,7 +380,7 @@ TEST_F(ConnectionTest, WorkerWithExpiredTokenKeepsTraining) {
   EXPECT_TRUE(Stop().ok());
   server_.With([](State& state) {
     EXPECT_TRUE(state.artifacts.contains(platform::Sha256Hex("a checkpoint")));
-    EXPECT_THAT(state.registration_failures, IsEmpty());
+    EXPECT_THAT(state.call_failures, IsEmpty());
   });
 }
 
@@ -351,7 +390,7 @@ TEST_F(ConnectionTest, ChannelSettingsErrorIsExplainedAndFinal) {
                                        : absl::OkStatus();
   };
   server_.With([](State& state) {
-    state.registration_failures = {{grpc::StatusCode::UNAVAILABLE, "certificate verify failed"}};
+    state.call_failures = {{grpc::StatusCode::UNAVAILABLE, "certificate verify failed"}};
   });
   StartWorker([](const v1::Lease&, PackSession&) { return absl::OkStatus(); });
   EXPECT_EQ(Join(), absl::FailedPreconditionError("set tls_ca"));
@@ -370,14 +409,19 @@ TEST_F(ConnectionTest, IdleWorkerEndsWhenAskedTo) {
   server_.With([](State& state) { EXPECT_EQ(EventsOf(state, "a"), 1); });
 }
 
-TEST_F(ConnectionTest, HeartbeatsFollowTheIntervalOfTheNewestAnswer) {
-  // With the registration's interval, the second heartbeat would come tomorrow.
-  server_.With([](State& state) {
-    state.heartbeat_interval = absl::Hours(24);
-    state.next_heartbeat_interval = absl::Milliseconds(1);
+TEST_F(ConnectionTest, CallsFollowTheIntervalOfTheNewestAnswer) {
+  // With the first answer's interval, the third call would come tomorrow.
+  server_.With([](State& state) { state.heartbeat_interval = absl::Hours(24); });
+  OfferLease(LeaseOf({"a"}));
+  absl::Notification changed, done;
+  StartWorker([&](const v1::Lease&, PackSession& session) {
+    server_.With([](State& state) { state.heartbeat_interval = absl::Milliseconds(1); });
+    changed.Notify();
+    session.Emit(0, Completed());
+    return absl::OkStatus();
   });
-  StartWorker([](const v1::Lease&, PackSession&) { return absl::OkStatus(); });
-  EXPECT_TRUE(server_.WaitUntil([](const State& state) { return state.heartbeats.size() > 3; }));
+  changed.WaitForNotification();
+  EXPECT_TRUE(server_.WaitUntil([](const State& state) { return state.calls.size() > 5; }));
   EXPECT_TRUE(Stop().ok());
 }
 
@@ -385,18 +429,18 @@ TEST_F(ConnectionTest, HeartbeatsFollowTheIntervalOfTheNewestAnswer) {
 TEST_F(ConnectionTest, CancellationReachesTheRunnerWhileAHeartbeatIsHeld) {
   server_.With([](State& state) {
     state.lease_duration = absl::Minutes(4);
-    state.holds_heartbeats = true;
+    state.holds_answers = true;
   });
   OfferLease(LeaseOf({"a"}));
   std::promise<Directive> directive;
   StartWorker([&](const v1::Lease&, PackSession& session) {
     // The heartbeat that is held may be one from before the lease: a real server ends it, too.
-    server_.With([](State& state) { state.holds_heartbeats = false; });
+    server_.With([](State& state) { state.holds_answers = false; });
     EXPECT_TRUE(server_.WaitUntil([](const State& state) {
-      return !state.heartbeats.empty() && state.heartbeats.back().leases_size() == 1;
+      return !state.calls.empty() && state.calls.back().leases_size() == 1;
     }));
-    server_.With([](State& state) { state.holds_heartbeats = true; });
-    EXPECT_TRUE(server_.WaitUntil([](const State& state) { return state.held_heartbeats == 1; }));
+    server_.With([](State& state) { state.holds_answers = true; });
+    EXPECT_TRUE(server_.WaitUntil([](const State& state) { return state.held_answers == 1; }));
     server_.With([](State& state) { state.cancelled_trials = {"a"}; });
     directive.set_value(AwaitDirective(session, 0));
     return absl::OkStatus();
@@ -404,35 +448,22 @@ TEST_F(ConnectionTest, CancellationReachesTheRunnerWhileAHeartbeatIsHeld) {
   EXPECT_EQ(directive.get_future().get(), Directive::kCancelled);
   EXPECT_TRUE(Stop().ok());
   server_.With([](State& state) {
-    EXPECT_EQ(state.heartbeats.front().wait().seconds(), 30)
+    EXPECT_EQ(state.calls.back().wait().seconds(), 0) << "it leaves";
+    EXPECT_EQ(state.calls[1].wait().seconds(), 30)
         << "a quarter of the lease duration, at most 30 s";
   });
 }
 
-TEST_F(ConnectionTest, HeldAnswersPaceTheHeartbeats) {
+TEST_F(ConnectionTest, HeldAnswersPaceTheCalls) {
   server_.With([](State& state) {
     state.heartbeat_interval = absl::Milliseconds(1);
     state.lease_duration = absl::Milliseconds(800);
-    state.holds_heartbeats = true;
   });
   const auto start = std::chrono::steady_clock::now();
   StartWorker([](const v1::Lease&, PackSession&) { return absl::OkStatus(); });
-  EXPECT_TRUE(server_.WaitUntil([](const State& state) { return state.heartbeats.size() >= 3; }));
+  EXPECT_TRUE(server_.WaitUntil([](const State& state) { return state.calls.size() >= 4; }));
   EXPECT_GE(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(400))
       << "two were held for 200 ms each";
-  EXPECT_TRUE(Stop().ok());
-}
-
-// An older server answers at once, and the worker keeps its interval.
-TEST_F(ConnectionTest, ImmediateAnswerKeepsTheInterval) {
-  server_.With([](State& state) {
-    state.heartbeat_interval = absl::Hours(24);
-    state.lease_duration = absl::Minutes(4);
-  });
-  StartWorker([](const v1::Lease&, PackSession&) { return absl::OkStatus(); });
-  EXPECT_TRUE(server_.WaitUntil([](const State& state) { return state.heartbeats.size() == 1; }));
-  absl::SleepFor(absl::Milliseconds(200));
-  server_.With([](State& state) { EXPECT_THAT(state.heartbeats, SizeIs(1)); });
   EXPECT_TRUE(Stop().ok());
 }
 

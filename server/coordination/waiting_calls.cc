@@ -1,0 +1,150 @@
+#include "server/coordination/waiting_calls.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "google/protobuf/util/time_util.h"
+
+namespace lengthwise::server {
+namespace {
+
+// Holds end together, at multiples of this: one wake-up of each thread on the way then answers many
+// workers, about a hundred in the largest fleets.
+constexpr absl::Duration kTick = absl::Milliseconds(50);
+
+// When a hold ends. Not later than after `hold`.
+absl::Time EndOf(absl::Time now, absl::Duration hold) {
+  const absl::Time end = now + hold;
+  if (hold < 2 * kTick) return end;
+  return absl::UnixEpoch() + absl::Floor(end - absl::UnixEpoch(), kTick);
+}
+
+bool HasLostLease(const v1::SynchronizeResponse& response) {
+  return std::any_of(response.leases().begin(), response.leases().end(),
+                     [](const auto& status) { return status.lost(); });
+}
+
+}  // namespace
+
+absl::Duration WaitingCalls::HoldOf(const v1::SynchronizeRequest& request) {
+  // Steps of the golden ratio fill the range evenly. Without it, a pause of the server would bring
+  // all workers into step, and they would stay there.
+  spread_ = std::fmod(spread_ + 0.618033988749895, 1.0);
+  const absl::Duration wait =
+      absl::Microseconds(google::protobuf::util::TimeUtil::DurationToMicroseconds(request.wait()));
+  return std::min(wait, leases_.LongestHold(request.wants_lease()) * (0.8 + 0.2 * spread_));
+}
+
+std::optional<WaitingCalls::Answer> WaitingCalls::Take(v1::SynchronizeRequest request,
+                                                       const std::string& caller,
+                                                       std::function<bool()> given_up, Done done) {
+  if (absl::Status heard = leases_.Hear(request, caller); !heard.ok()) return heard;
+  const std::string worker = request.worker().worker_id();
+  if (const auto newest = newest_.find(worker); newest != newest_.end()) {
+    overtaken_.push_back(newest->second);
+    newest_.erase(newest);
+  }
+  Scheduler& scheduler = ledger_.scheduler();
+  const absl::Duration hold = HoldOf(request);
+  // While a lease of the worker has a directive, every call is answered at once, also one that does
+  // not list the lease because it was sent before the lease arrived. The answer with the directive
+  // may have been lost, and Serve tells each directive only once, so a held answer would delay it
+  // until the hold ends.
+  const bool waits =
+      hold > absl::ZeroDuration() && !request.stopping() && !scheduler.HasDirective(worker);
+  const bool grants = request.wants_lease() && !given_up();
+  Answer answer = leases_.Answer(request, caller, grants);
+  if (!waits || !answer.ok() || answer->has_lease() || HasLostLease(*answer)) return answer;
+  scheduler.ExpectSilence(worker, hold);
+  const int64_t number = next_++;
+  Call call;
+  call.deadline = EndOf(ledger_.Now(), hold);
+  call.caller = caller;
+  call.given_up = std::move(given_up);
+  call.done = std::move(done);
+  call.request.mutable_worker()->set_worker_id(worker);
+  call.request.mutable_leases()->Swap(request.mutable_leases());
+  call.request.set_wants_lease(request.wants_lease());
+  if (request.wants_lease()) wanting_.insert(number);
+  deadlines_.insert({call.deadline, number});
+  newest_[worker] = number;
+  calls_.emplace(number, std::move(call));
+  size_ = static_cast<int64_t>(calls_.size());
+  return std::nullopt;
+}
+
+void WaitingCalls::Serve(std::vector<std::function<void()>>& answers) {
+  const absl::Time now = ledger_.Now();
+  Scheduler& scheduler = ledger_.scheduler();
+  for (const int64_t number : std::exchange(overtaken_, {})) {
+    End(calls_.find(number), v1::SynchronizeResponse(), answers);
+  }
+  // Without a runnable pack no wanting worker is visited, so that ten thousand idle ones do not
+  // slow every group of commands.
+  if (scheduler.HasRunnable(now)) {
+    const std::vector<int64_t> wanting(wanting_.begin(), wanting_.end());
+    for (const int64_t number : wanting) {
+      const auto call = calls_.find(number);
+      if (!scheduler.HasRunnable(call->second.request.worker().worker_id(), now)) continue;
+      Answer answer = leases_.Answer(call->second.request, call->second.caller,
+                                     /*grants=*/!call->second.given_up());
+      if (!answer.ok() || answer->has_lease()) End(call, std::move(answer), answers);
+    }
+  }
+  // The answer covers all leases of the worker, also one granted after the call. The worker lists
+  // that one in its next call, which it sends at once.
+  for (const std::string& worker : scheduler.TakeWorkersToTell()) {
+    const auto newest = newest_.find(worker);
+    if (newest != newest_.end()) End(calls_.find(newest->second), /*grants=*/false, answers);
+  }
+  while (NextDeadline() <= now) {
+    End(calls_.find(deadlines_.begin()->second), /*grants=*/true, answers);
+  }
+}
+
+void WaitingCalls::End(Calls::iterator call, bool grants,
+                       std::vector<std::function<void()>>& answers) {
+  grants = grants && !call->second.given_up();
+  End(call, leases_.Answer(call->second.request, call->second.caller, grants), answers);
+}
+
+void WaitingCalls::End(Calls::iterator call, Answer answer,
+                       std::vector<std::function<void()>>& answers) {
+  answers.push_back([done = call->second.done, answer = std::move(answer)]() mutable {
+    done(std::move(answer));
+  });
+  answered_.emplace_back(call->first, std::move(call->second.done));
+  Remove(call);
+}
+
+void WaitingCalls::Remove(Calls::iterator call) {
+  const auto newest = newest_.find(call->second.request.worker().worker_id());
+  if (newest != newest_.end() && newest->second == call->first) newest_.erase(newest);
+  wanting_.erase(call->first);
+  deadlines_.erase({call->second.deadline, call->first});
+  calls_.erase(call);
+  size_ = static_cast<int64_t>(calls_.size());
+}
+
+void WaitingCalls::Committed() {
+  answered_.clear();
+  first_uncommitted_ = next_;
+}
+
+void WaitingCalls::CommitFailed(const absl::Status& failure) {
+  for (const auto& [number, done] : std::exchange(answered_, {})) {
+    if (number < first_uncommitted_) done(failure);
+  }
+  while (!calls_.empty() && calls_.rbegin()->first >= first_uncommitted_) {
+    Remove(std::prev(calls_.end()));
+  }
+}
+
+void WaitingCalls::RefuseAll(const absl::Status& status) {
+  while (!calls_.empty()) {
+    calls_.begin()->second.done(status);
+    Remove(calls_.begin());
+  }
+}
+
+}  // namespace lengthwise::server
