@@ -145,7 +145,9 @@ void CommandLoop::Run() {
     ProcessGroup(group);
     if (!broken_ && IsCleanUpDue(group.commands.empty())) CleanUp();
   }
-  waiting_.RefuseAll(Stopping());
+  std::vector<Answer> refusals;
+  BetweenGroups([&] { waiting_.RefuseAll(Stopping(), refusals); });
+  for (const Answer& refuse : refusals) refuse();
 }
 
 bool CommandLoop::IsCleanUpDue(bool idle) const {
@@ -198,16 +200,17 @@ void CommandLoop::ProcessGroup(const Group& group) {
   }
   failed_ = !status.ok();
   if (failed_) {
+    answers.clear();
     {
       platform::MutexLock lock(state_mutex_);
       broken_ = !ledger_.Rebuild().ok();
+      waiting_.CommitFailed(NotStored(status), answers);
     }
     // Before the answers: a caller that is told of the failure must not read a cache that may be
     // wrong.
     options_.commit_failed(status);
-    const absl::Status failure = NotStored(status);
     for (const Command& command : group.commands) command.fail(NotStored(status, command.begun));
-    waiting_.CommitFailed(failure);
+    for (const Answer& fail : answers) fail();
     return;
   }
   const absl::Duration commit_time = absl::FromChrono(std::chrono::steady_clock::now() - start);

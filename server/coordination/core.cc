@@ -208,7 +208,7 @@ Core::Core(const CoreOptions& options, Dependencies dependencies,
       event_log_(*storage_, running_trials_),
       artifacts_(*storage_, *artifact_store_, engine_.lease_ids, options.max_artifact_bytes,
                  options.max_data_bytes, absl::StrCat(options.data_dir, "/upload_quotas")),
-      reads_(*storage_, loop_, engine_.ledger, fleet_, clock_, *artifact_store_,
+      reads_(*storage_, loop_, engine_.ledger, waiting_, fleet_, clock_, *artifact_store_,
              [this] { return Fault(); }),
       backups_(options.data_dir, clock_, *storage_, *artifact_store_, sweeper_),
       statistics_(NoStatistics()) {}

@@ -597,25 +597,28 @@ TEST_F(CoreSchedulingTest, WantedWorkersDescribeWaitingPacks) {
   EXPECT_THAT(encodings, ElementsAre("", "sines")) << "labels, which ResolveSimply gives one of";
 
   ASSERT_EQ(coordinator_.Register("busy", 2), absl::OkStatus());
-  ASSERT_EQ(coordinator_.Register("idle", 2), absl::OkStatus());
   coordinator_.Acquire("busy");
+  ASSERT_EQ(coordinator_.Register("dedicated", 2, "experiments/other-1"), absl::OkStatus());
+  v1::SynchronizeRequest call = coordinator_.CallOf("dedicated");
+  call.set_wants_lease(true);
+  call.mutable_wait()->set_seconds(60);
+  const auto waiting = coordinator_.Later(call);
+  coordinator_->loop().Flush();
   wanted = coordinator_->reads().GetWantedWorkers(request);
   EXPECT_EQ(wanted->runnable_packs(), 3);
-  EXPECT_EQ(wanted->busy_workers(), 1);
-  EXPECT_EQ(wanted->idle_workers(), 1);
+  EXPECT_EQ(wanted->busy_workers(), 1) << "not the one that waits";
+  EXPECT_EQ(wanted->idle_workers(), 0) << "not the one that is dedicated";
   EXPECT_EQ(coordinator_->GetStatistics().wanted_workers,
             (std::map<int32_t, int64_t>{{1, 4}, {30, 2}}));
 
   request.set_experiment("experiments/other-1");
-  EXPECT_EQ(coordinator_->reads().GetWantedWorkers(request)->runnable_packs(), 0);
-  ASSERT_EQ(coordinator_.Register("dedicated", 2, "experiments/sort-1"), absl::OkStatus());
   wanted = coordinator_->reads().GetWantedWorkers(request);
-  EXPECT_EQ(wanted->idle_workers(), 1) << "not the one that is dedicated to another experiment";
-  EXPECT_EQ(wanted->busy_workers(), 1) << "not the one that is idle";
+  EXPECT_EQ(wanted->runnable_packs(), 0);
+  EXPECT_EQ(wanted->idle_workers(), 1);
   request.set_experiment("experiments/sort-1");
   wanted = coordinator_->reads().GetWantedWorkers(request);
-  EXPECT_EQ(wanted->idle_workers(), 2);
   EXPECT_EQ(wanted->runnable_packs(), 3);
+  EXPECT_EQ(wanted->idle_workers(), 0) << "not the one that is dedicated to another experiment";
   request.set_experiment("no name");
   EXPECT_TRUE(absl::IsInvalidArgument(coordinator_->reads().GetWantedWorkers(request).status()));
   request.clear_experiment();

@@ -238,7 +238,7 @@ absl::StatusOr<v1::GetWantedWorkersResponse> Reads::GetWantedWorkers(
     const Scheduler& scheduler = ledger_.scheduler();
     wanted = scheduler.Wanted(std::max(request.max_pack_size(), 1), experiment);
     response.set_busy_workers(scheduler.BusyWorkers(ledger_.Now()));
-    response.set_idle_workers(scheduler.IdleWorkers(ledger_.Now(), experiment));
+    response.set_idle_workers(waiting_.IdleWorkers(experiment));
   });
   std::vector<std::pair<std::string, WantedPacks>> rows(wanted.begin(), wanted.end());
   std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) {

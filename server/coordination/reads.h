@@ -18,6 +18,7 @@
 #include "server/coordination/fleet.h"
 #include "server/coordination/ledger.h"
 #include "server/coordination/summaries.h"
+#include "server/coordination/waiting_calls.h"
 #include "server/storage/artifact_store.h"
 #include "server/storage/storage.h"
 
@@ -50,11 +51,13 @@ class DiskUses {
 class Reads {
  public:
   // All references must outlive it. `fault` returns why progress cannot be stored now.
-  Reads(Storage& storage, CommandLoop& loop, Ledger& ledger, Fleet& fleet, Clock clock,
-        const ArtifactStore& artifacts, std::function<std::string()> fault)
+  Reads(Storage& storage, CommandLoop& loop, Ledger& ledger, const WaitingCalls& waiting,
+        Fleet& fleet, Clock clock, const ArtifactStore& artifacts,
+        std::function<std::string()> fault)
       : storage_(storage),
         loop_(loop),
         ledger_(ledger),
+        waiting_(waiting),
         fleet_(fleet),
         clock_(std::move(clock)),
         fault_(std::move(fault)),
@@ -91,6 +94,7 @@ class Reads {
   Storage& storage_;
   CommandLoop& loop_;
   Ledger& ledger_;
+  const WaitingCalls& waiting_;
   Fleet& fleet_;
   const Clock clock_;
   const std::function<std::string()> fault_;

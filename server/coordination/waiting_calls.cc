@@ -131,20 +131,30 @@ void WaitingCalls::Committed() {
   first_uncommitted_ = next_;
 }
 
-void WaitingCalls::CommitFailed(const absl::Status& failure) {
-  for (const auto& [number, done] : std::exchange(answered_, {})) {
-    if (number < first_uncommitted_) done(failure);
+void WaitingCalls::CommitFailed(const absl::Status& failure,
+                                std::vector<std::function<void()>>& answers) {
+  for (auto& [number, done] : std::exchange(answered_, {})) {
+    if (number < first_uncommitted_) {
+      answers.push_back([done = std::move(done), failure] { done(failure); });
+    }
   }
   while (!calls_.empty() && calls_.rbegin()->first >= first_uncommitted_) {
     Remove(std::prev(calls_.end()));
   }
 }
 
-void WaitingCalls::RefuseAll(const absl::Status& status) {
-  while (!calls_.empty()) {
-    calls_.begin()->second.done(status);
-    Remove(calls_.begin());
-  }
+void WaitingCalls::RefuseAll(const absl::Status& status,
+                             std::vector<std::function<void()>>& answers) {
+  while (!calls_.empty()) End(calls_.begin(), status, answers);
+}
+
+int64_t WaitingCalls::IdleWorkers(absl::string_view experiment) const {
+  const Scheduler& scheduler = ledger_.scheduler();
+  const absl::Time now = ledger_.Now();
+  return std::count_if(wanting_.begin(), wanting_.end(), [&](int64_t number) {
+    const Call& call = calls_.at(number);
+    return !call.given_up() && scheduler.IsIdle(call.request.worker().worker_id(), now, experiment);
+  });
 }
 
 }  // namespace lengthwise::server

@@ -21,6 +21,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "proto/worker_service.pb.h"
 #include "server/coordination/leases.h"
@@ -29,7 +30,8 @@
 namespace lengthwise::server {
 
 // One call of each worker: a later one ends it. An answer costs O(log n); a call that keeps waiting
-// costs nothing. Belongs to the command loop, except size().
+// costs nothing. Belongs to the command loop, which changes it only while it applies a group, so
+// that IdleWorkers may be called between groups.
 class WaitingCalls {
  public:
   using Answer = absl::StatusOr<v1::SynchronizeResponse>;
@@ -54,15 +56,18 @@ class WaitingCalls {
   // the failure instead. Calls that were taken since the last commit are dropped, because their
   // commands answer them.
   void Committed();
-  void CommitFailed(const absl::Status& failure);
+  void CommitFailed(const absl::Status& failure, std::vector<std::function<void()>>& answers);
   // Answers all.
-  void RefuseAll(const absl::Status& status);
+  void RefuseAll(const absl::Status& status, std::vector<std::function<void()>>& answers);
 
   absl::Time NextDeadline() const {
     return deadlines_.empty() ? absl::InfiniteFuture() : deadlines_.begin()->first;
   }
   // Number of waiting calls. Any thread.
   int64_t size() const { return size_; }
+  // Number of workers that wait for a lease and would take packs of the experiment
+  // (Scheduler::IsIdle).
+  int64_t IdleWorkers(absl::string_view experiment) const;
 
  private:
   struct Call {

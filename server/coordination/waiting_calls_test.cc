@@ -2,6 +2,7 @@
 // answer that comes was not waited for.
 #include "server/coordination/waiting_calls.h"
 
+#include <atomic>
 #include <chrono>
 #include <future>
 #include <memory>
@@ -300,6 +301,27 @@ TEST_F(WaitingCallsTest, LaterCallEndsTheHold) {
   last.set_stopping(true);
   EXPECT_EQ(coordinator_.Later(last).get().status(), absl::OkStatus()) << "it waits for nothing";
   EXPECT_TRUE(second.get().ok());
+}
+
+// Otherwise a token could register workers that take nothing, and no autoscaler would start any.
+TEST_F(WaitingCallsTest, OnlyWorkersThatWaitForALeaseAreIdle) {
+  const auto idle = [&] {
+    coordinator_->loop().Flush();
+    return coordinator_->reads().GetWantedWorkers({})->idle_workers();
+  };
+  EXPECT_EQ(idle(), 0) << "they are registered, and ask for nothing";
+  const auto beat = Beat("w0");
+  EXPECT_EQ(idle(), 0) << "it waits, but wants none";
+  const auto first = Ask("w1");
+  v1::SynchronizeRequest request = Request("w2", {}, absl::Milliseconds(500));
+  request.set_wants_lease(true);
+  std::atomic<bool> gone = false;
+  const auto second = coordinator_.Later(request, [&] { return gone.load(); });
+  EXPECT_EQ(idle(), 2);
+  gone = true;
+  EXPECT_EQ(idle(), 1) << "its caller has left";
+  coordinator_.Advance(absl::Milliseconds(500));
+  EXPECT_EQ(idle(), 0) << "the answers are sent";
 }
 
 TEST_F(WaitingCallsTest, StopAnswersAll) {

@@ -284,9 +284,9 @@ class Scheduler {
   int64_t LiveWorkers(absl::Time now) const;
   // Number of live workers with a live trial.
   int64_t BusyWorkers(absl::Time now) const;
-  // Number of live workers without a trial that take packs of the experiment: all except workers
-  // dedicated to another one. `experiment` empty: those that are not dedicated.
-  int64_t IdleWorkers(absl::Time now, absl::string_view experiment = "") const;
+  // True if the worker lives, has no trial and takes packs of the experiment: it is not dedicated
+  // to another one. `experiment` empty: it is not dedicated.
+  bool IsIdle(absl::string_view worker, absl::Time now, absl::string_view experiment = "") const;
   // Number of live workers. Includes those that were lost within the last second. O(1).
   int64_t fleet_size() const { return fleet_size_; }
   // Runnable packs by shape, as workers of `max_pack_size` (at least 1) would lease them. Only

@@ -23,13 +23,12 @@ int64_t Scheduler::BusyWorkers(absl::Time now) const {
                        [&](const auto& worker) { return IsAlive(worker.first, now); });
 }
 
-int64_t Scheduler::IdleWorkers(absl::Time now, absl::string_view experiment) const {
-  return std::count_if(workers_.begin(), workers_.end(), [&](const auto& entry) {
-    const auto& [name, worker] = entry;
-    return now - worker.last_seen <= options_.lease_duration && !busy_.contains(name) &&
-           UnfitFor(worker, "", now) == nullptr &&
-           (worker.experiment.empty() || worker.experiment == experiment);
-  });
+bool Scheduler::IsIdle(absl::string_view worker, absl::Time now,
+                       absl::string_view experiment) const {
+  if (!IsAlive(worker, now) || busy_.contains(worker)) return false;
+  const Worker& idle = workers_.at(worker);
+  return UnfitFor(idle, "", now) == nullptr &&
+         (idle.experiment.empty() || idle.experiment == experiment);
 }
 
 absl::btree_map<std::string, WantedPacks> Scheduler::Wanted(int32_t max_pack_size,

@@ -252,7 +252,8 @@ TEST_F(SchedulerTest, UnfitWorkerGetsNoSuchPackForAWhile) {
   give_back();
   EXPECT_EQ(scheduler_.FaultOf("bad", now_), "its disk is full");
   EXPECT_EQ(scheduler_.FaultOf("good", now_), "");
-  EXPECT_EQ(scheduler_.IdleWorkers(now_), 1) << "an autoscaler must not count on the other";
+  EXPECT_TRUE(scheduler_.IsIdle("good", now_));
+  EXPECT_FALSE(scheduler_.IsIdle("bad", now_)) << "an autoscaler must not count on it";
   EXPECT_THAT(Grant("bad"), ElementsAre(3)) << "it can run this one";
   Finish(3, v1::Outcome::COMPLETED);
   EXPECT_FALSE(scheduler_.HasRunnable("bad", now_));
@@ -901,11 +902,12 @@ TEST_F(SchedulerTest, IdleWorkersAreAliveWithoutATrial) {
   scheduler_.Register("busy", 1, now_);
   scheduler_.Register("idle", 1, now_);
   Grant("busy");
-  EXPECT_EQ(scheduler_.IdleWorkers(now_), 1);
+  EXPECT_TRUE(scheduler_.IsIdle("idle", now_));
+  EXPECT_FALSE(scheduler_.IsIdle("busy", now_));
   EXPECT_EQ(scheduler_.BusyWorkers(now_), 1);
   EXPECT_EQ(scheduler_.LiveWorkers(now_), 2);
   After(absl::Minutes(1));
-  EXPECT_EQ(scheduler_.IdleWorkers(now_), 0);
+  EXPECT_FALSE(scheduler_.IsIdle("idle", now_));
   EXPECT_EQ(scheduler_.BusyWorkers(now_), 0);
 }
 
@@ -914,10 +916,11 @@ TEST_F(SchedulerTest, WorkersOfAnotherExperimentAreNotIdle) {
   scheduler_.Register("sort", 1, now_, "sort-1");
   scheduler_.Register("copy", 1, now_, "copy-2");
   scheduler_.Register("any", 1, now_);
-  EXPECT_EQ(scheduler_.IdleWorkers(now_, "sort-1"), 2);
-  EXPECT_EQ(scheduler_.IdleWorkers(now_, "third-3"), 1);
-  EXPECT_EQ(scheduler_.IdleWorkers(now_), 1);
-  EXPECT_EQ(scheduler_.BusyWorkers(now_), 0);
+  EXPECT_TRUE(scheduler_.IsIdle("sort", now_, "sort-1"));
+  EXPECT_FALSE(scheduler_.IsIdle("copy", now_, "sort-1"));
+  EXPECT_TRUE(scheduler_.IsIdle("any", now_, "sort-1"));
+  EXPECT_FALSE(scheduler_.IsIdle("sort", now_));
+  EXPECT_TRUE(scheduler_.IsIdle("any", now_));
 }
 
 TEST_F(SchedulerTest, SilentWorkersAreForgottenAfterAnHour) {
