@@ -7,7 +7,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "absl/time/clock.h"
 #include "platform/status_macros.h"
 #include "proto/printable_message.h"
 #include "rpc/status.h"
@@ -30,9 +29,11 @@ Request Printable(Request request) {
   return request;
 }
 
-absl::Status CheckWait(const google::protobuf::Duration& wait) {
-  const int64_t seconds = wait.seconds();
-  const int32_t nanos = wait.nanos();
+absl::Status CheckCall(const v1::SynchronizeRequest& call) {
+  RETURN_IF_ERROR(CheckWorker(call.worker()));
+  RETURN_IF_ERROR(CheckText("session", call.session(), kMaxSessionBytes));
+  const int64_t seconds = call.wait().seconds();
+  const int32_t nanos = call.wait().nanos();
   if (seconds >= 0 && nanos >= 0 && nanos <= 999'999'999 &&
       (seconds < kMaxWaitSeconds || (seconds == kMaxWaitSeconds && nanos == 0))) {
     return absl::OkStatus();
@@ -46,22 +47,17 @@ absl::Status CheckWait(const google::protobuf::Duration& wait) {
 grpc::ServerUnaryReactor* WorkerService::Synchronize(grpc::CallbackServerContext* context,
                                                      const v1::SynchronizeRequest* request,
                                                      v1::SynchronizeResponse* response) {
-  return calls_.Serve(
-      Work::kMemory, "lengthwise.v1.WorkerService/Synchronize", context, request, response,
-      [this, context](const v1::SynchronizeRequest& asked, const Caller& caller,
-                      Done<v1::SynchronizeResponse> done) {
-        absl::Status status = CheckWorker(asked.worker());
-        if (status.ok()) status = CheckText("session", asked.session(), kMaxSessionBytes);
-        if (status.ok()) status = CheckWait(asked.wait());
-        if (status.ok()) {
-          status = registered_.Register(caller.principal, asked.worker().worker_id(), absl::Now());
-        }
-        if (!status.ok()) return done(status);
-        // gRPC keeps the context alive until the answer.
-        core_.loop().Synchronize(
-            Printable(asked), caller.principal, [context] { return context->IsCancelled(); },
-            std::move(done));
-      });
+  return calls_.Serve(Work::kMemory, "lengthwise.v1.WorkerService/Synchronize", context, request,
+                      response,
+                      [this, context](const v1::SynchronizeRequest& asked, const Caller& caller,
+                                      Done<v1::SynchronizeResponse> done) {
+                        absl::Status status = CheckCall(asked);
+                        if (!status.ok()) return done(status);
+                        // gRPC keeps the context alive until the answer.
+                        core_.loop().Synchronize(
+                            Printable(asked), caller.principal,
+                            [context] { return context->IsCancelled(); }, std::move(done));
+                      });
 }
 
 grpc::ServerUnaryReactor* WorkerService::RegisterWorker(grpc::CallbackServerContext* context,

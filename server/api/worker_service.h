@@ -6,7 +6,6 @@
 #include "server/api/calls.h"
 #include "server/api/open_streams.h"
 #include "server/api/push_stream.h"
-#include "server/api/registered_workers.h"
 #include "server/coordination/core.h"
 
 namespace lengthwise::server {
@@ -37,14 +36,11 @@ class WorkerService final : public v1::WorkerService::CallbackService {
                                          v1::SignTransferResponse* response) override;
 
  private:
-  static constexpr int64_t kMaxWorkersOfAPrincipal = 20'000;
-
   Core& core_;
   TransferThreads& downloads_;
   TransferThreads& uploads_;
   OpenStreams& streams_;
   Calls& calls_;
-  RegisteredWorkers registered_{kMaxWorkersOfAPrincipal};
 };
 
 }  // namespace lengthwise::server

@@ -1,14 +1,29 @@
 #include "server/coordination/fleet.h"
 
-#include "absl/container/btree_map.h"
+#include <iterator>
+
+#include "absl/strings/str_cat.h"
 #include "monitoring/samples.h"
 #include "proto/timestamps.h"
 
 namespace lengthwise::server {
 
-void Fleet::Register(const v1::WorkerDescription& description, absl::string_view principal,
-                     absl::Time now, absl::Time wall) {
+absl::Status Fleet::Register(const v1::WorkerDescription& description, absl::string_view principal,
+                             absl::Time now, absl::Time wall) {
   platform::MutexLock lock(mutex_);
+  // O(workers), so not at each call of one that has too many.
+  if (owned_[principal] >= most_ && now - forgotten_ >= absl::Seconds(1)) Forget(now);
+  const auto known = workers_.find(description.worker_id());
+  if (known == workers_.end() || known->second.principal != principal) {
+    int64_t& owned = owned_[principal];
+    if (owned >= most_) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat(principal, " has registered ", owned,
+                       " workers within an hour; accepted: at most ", most_));
+    }
+    ++owned;
+    if (known != workers_.end()) --owned_[known->second.principal];
+  }
   Entry& entry = workers_[description.worker_id()];
   entry.principal = std::string(principal);
   entry.last_heard = now;
@@ -18,6 +33,7 @@ void Fleet::Register(const v1::WorkerDescription& description, absl::string_view
   entry.worker.clear_stopped();
   *entry.worker.mutable_register_time() = ToTimestamp(wall);
   *entry.worker.mutable_last_heartbeat_time() = ToTimestamp(wall);
+  return absl::OkStatus();
 }
 
 std::optional<std::string> Fleet::PrincipalOf(absl::string_view worker) {
@@ -53,11 +69,14 @@ void Fleet::Stop(absl::string_view worker) {
 }
 
 void Fleet::Forget(absl::Time now) {
-  absl::erase_if(workers_, [now](const auto& entry) {
-    const absl::Duration memory =
-        entry.second.worker.stopped() ? absl::Minutes(10) : absl::Hours(1);
-    return now - entry.second.last_heard > memory;
-  });
+  forgotten_ = now;
+  for (auto next = workers_.begin(); next != workers_.end();) {
+    const Entry& entry = next->second;
+    const absl::Duration memory = entry.worker.stopped() ? absl::Minutes(10) : absl::Hours(1);
+    const bool ends = now - entry.last_heard > memory;
+    if (ends) --owned_[entry.principal];
+    next = ends ? workers_.erase(next) : std::next(next);
+  }
 }
 
 std::vector<v1::Worker> Fleet::List(absl::Time now) {

@@ -3,11 +3,14 @@
 #ifndef LENGTHWISE_SERVER_COORDINATION_FLEET_H_
 #define LENGTHWISE_SERVER_COORDINATION_FLEET_H_
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/container/btree_map.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "monitoring/samples.h"
@@ -21,9 +24,13 @@ namespace lengthwise::server {
 // `wall` is the time shown to users.
 class Fleet {
  public:
-  // Adds or updates the worker. It belongs to `principal` from now on.
-  void Register(const v1::WorkerDescription& description, absl::string_view principal,
-                absl::Time now, absl::Time wall);
+  // A principal has at most this number of workers that are not evicted.
+  explicit Fleet(int64_t most_of_a_principal = 20'000) : most_(most_of_a_principal) {}
+
+  // Adds or updates the worker. It belongs to `principal` from now on. RESOURCE_EXHAUSTED if that
+  // has too many.
+  absl::Status Register(const v1::WorkerDescription& description, absl::string_view principal,
+                        absl::Time now, absl::Time wall);
   // Absent for an unknown or evicted worker.
   std::optional<std::string> PrincipalOf(absl::string_view worker);
   void Heartbeat(absl::string_view worker, const v1::WorkerMeasurements& measurements,
@@ -46,8 +53,11 @@ class Fleet {
 
   void Forget(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
+  const int64_t most_;
   platform::Mutex mutex_;
   absl::btree_map<std::string, Entry> workers_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<std::string, int64_t> owned_ ABSL_GUARDED_BY(mutex_);  // by principal
+  absl::Time forgotten_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
 };
 
 }  // namespace lengthwise::server

@@ -108,10 +108,10 @@ absl::Status Leases::Register(const v1::SynchronizeRequest& request, const std::
     experiment = *std::move(id);
   }
   LENGTHWISE_FAILPOINT("engine.worker.register");
+  RETURN_IF_ERROR(fleet_.Register(worker, caller, ledger_.Now(), ledger_.WallTime()));
   Scheduler& scheduler = ledger_.scheduler();
   scheduler.Register(worker.worker_id(), worker.max_pack_size(), ledger_.Now(), experiment);
   *scheduler.FindSession(worker.worker_id()) = {.id = request.session()};
-  fleet_.Register(worker, caller, ledger_.Now(), ledger_.WallTime());
   return absl::OkStatus();
 }
 
