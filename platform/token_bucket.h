@@ -29,6 +29,14 @@ class TokenBucket {
     return absl::Seconds((amount - level_) / rate_);
   }
 
+  // Takes one unit, or the next one that nobody has reserved. Returns when the bucket holds it. Who
+  // waits for a reserved unit gets it in the order of the calls, however many others ask.
+  absl::Time Reserve(absl::Time now) {
+    const absl::Duration wait = Take(now);
+    if (wait > absl::ZeroDuration()) --level_;
+    return now + wait;
+  }
+
  private:
   double rate_;
   double burst_;

@@ -59,5 +59,14 @@ TEST(TokenBucket, BackwardClockAddsNothing) {
   EXPECT_EQ(bucket.Take(now + absl::Seconds(1)), absl::ZeroDuration());
 }
 
+TEST(TokenBucket, ReservedUnitsComeInTurn) {
+  const absl::Time now = absl::UnixEpoch();
+  TokenBucket bucket(2, 1);
+  EXPECT_EQ(bucket.Reserve(now), now);
+  EXPECT_EQ(bucket.Reserve(now), now + absl::Seconds(0.5));
+  EXPECT_EQ(bucket.Reserve(now + absl::Seconds(0.25)), now + absl::Seconds(1));
+  EXPECT_EQ(bucket.Take(now + absl::Seconds(1)), absl::Seconds(0.5));
+}
+
 }  // namespace
 }  // namespace lengthwise::platform

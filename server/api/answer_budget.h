@@ -21,30 +21,29 @@ namespace lengthwise::server {
 class AnswerBudget {
  public:
   static constexpr int64_t kBytes = int64_t{256} << 20;
-  // Smaller answers do not count.
-  static constexpr int64_t kLeastBytes = 64 << 10;
+  // Memory of a call beside its answer.
+  static constexpr int64_t kCallBytes = 16 << 10;
 
   explicit AnswerBudget(int64_t bytes = kBytes) : bytes_(bytes) {}
 
   // Counts until it is destroyed.
   using Share = std::shared_ptr<const void>;
 
-  // Takes the memory of an answer for `client`: the message, and gRPC's copy of it. A client may
-  // hold no more than stays free: one at most half, two a third each. RESOURCE_EXHAUSTED with a
-  // google.rpc.RetryInfo beyond. The budget must outlive the share.
+  // Takes the memory of an answer for `client`: the message, gRPC's copy of it, and the call. A
+  // client may hold no more than stays free: one at most half, two a third each. RESOURCE_EXHAUSTED
+  // with a google.rpc.RetryInfo beyond. The budget must outlive the share.
   absl::StatusOr<Share> Take(const std::string& client, const google::protobuf::Message& answer) {
-    const int64_t bytes = 2 * static_cast<int64_t>(answer.ByteSizeLong());
-    if (bytes <= 2 * kLeastBytes) return Share();
+    const int64_t bytes = 2 * static_cast<int64_t>(answer.ByteSizeLong()) + kCallBytes;
     platform::MutexLock lock(mutex_);
     int64_t& held = held_[client];
     if (held + bytes > bytes_ - total_ - bytes) {
       const int64_t had = held;
       if (had == 0) held_.erase(client);
       return rpc::ExhaustedFor(
-          kRetry, absl::StrCat("the answer has ", bytes / 2, " bytes, and ", had / 2,
-                               " bytes of answers for ", client,
-                               " are not read yet; the server keeps ", bytes_ / 2,
-                               " for all clients: read them, ask for less, or call again later"));
+          kRetry,
+          absl::StrCat("the answer needs ", bytes, " bytes, and ", had, " bytes of answers for ",
+                       client, " are not read yet; the server keeps ", bytes_,
+                       " for all clients: read them, ask for less, or call again later"));
     }
     held += bytes;
     total_ += bytes;

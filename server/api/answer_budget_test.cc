@@ -1,6 +1,7 @@
 #include "server/api/answer_budget.h"
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -46,10 +47,18 @@ TEST(AnswerBudget, ReadAnswersAreGivenBack) {
   EXPECT_TRUE(budget.Take("ada", Answer(kMebibyte)).ok());
 }
 
-TEST(AnswerBudget, SmallAnswersDoNotCount) {
-  AnswerBudget budget(0);
-  EXPECT_TRUE(budget.Take("ada", Answer(1000)).ok());
-  EXPECT_FALSE(budget.Take("ada", Answer(kMebibyte)).ok());
+TEST(AnswerBudget, ManySmallAnswersCountToo) {
+  AnswerBudget budget(kMebibyte);
+  std::vector<AnswerBudget::Share> shares;
+  while (shares.size() < 1000) {
+    absl::StatusOr<AnswerBudget::Share> share = budget.Take("ada", Answer(10));
+    if (!share.ok()) break;
+    shares.push_back(*std::move(share));
+  }
+  // Half of the budget, with 16 KiB for each call.
+  EXPECT_EQ(shares.size(), 31);
+  shares.clear();
+  EXPECT_TRUE(budget.Take("ada", v1::Event()).ok());
 }
 
 }  // namespace

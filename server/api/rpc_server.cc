@@ -1,5 +1,6 @@
 #include "server/api/rpc_server.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "grpcpp/health_check_service_interface.h"
@@ -18,6 +19,8 @@ constexpr int kMaxMetadataBytes = 16 << 10;
 // Maximum number of workers' uploads. Enough for a large fleet that drains at once: a worker gives
 // up an upload that makes no progress, so it must not wait for its turn.
 constexpr int kWorkerUploads = 16'384;
+// Maximum number of open streams of a fleet: ten thousand workers have about four each.
+constexpr int64_t kFleetStreams = 65'536;
 // Bytes that a stream may send before its handler reads them. gRPC would let the window grow to 32
 // MiB, and keeps what nobody reads: an empty message, of five bytes, in seventy. It opens the
 // window for the rest of a message that a handler waits for.
@@ -87,9 +90,23 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(Options options, Cor
         });
   }
   server->edge_->Start(std::move(acceptor),
-                       [gate = &server->gate_](const Peer& peer, absl::string_view method,
-                                               absl::string_view authorization) {
-                         return gate->Meet(peer, method, authorization);
+                       [gate = &server->gate_, calls = options.gate.quotas.calls_per_second](
+                           const Peer& peer, absl::string_view method,
+                           absl::string_view authorization) -> absl::StatusOr<Edge::Account> {
+                         ASSIGN_OR_RETURN(const Caller caller,
+                                          gate->Meet(peer, method, authorization));
+                         Edge::Account account = {.name = caller.principal};
+                         // A fleet shares one token, or none.
+                         const bool is_fleet = caller.role == v1::WORKER || caller.token_id.empty();
+                         if (is_fleet) {
+                           account.name += " and its workers";
+                           account.most_streams = kFleetStreams;
+                         } else if (calls > 0) {
+                           // Calls beyond the quota are told so, up to twice of it. Each costs gRPC
+                           // 70 us.
+                           account.stream_rate = std::min(account.stream_rate, 2 * calls);
+                         }
+                         return account;
                        });
   return server;
 }

@@ -16,6 +16,8 @@ namespace {
 // on the wire, until the client has read it, and a thousand clients may not read. The event log
 // also ends a page at about 64 KiB.
 constexpr int64_t kPageEvents = 100;
+// A response that is larger counts in the budget of answers.
+constexpr size_t kCountedBytes = 64 << 10;
 // Maximum number of trials whose progress is in one response.
 constexpr int64_t kPageProgress = 1000;
 
@@ -135,7 +137,8 @@ void WatchReactor::Step() {
   const bool send =
       response_.events_size() > 0 || response_.progress_size() > 0 || response_.caught_up();
   if (complete_ && !send) return FinishWith(absl::OkStatus());
-  if (send) {
+  // Usual pages are small, and the number of watches is limited.
+  if (send && response_.ByteSizeLong() > kCountedBytes) {
     absl::StatusOr<AnswerBudget::Share> share = streams_.answers().Take(lane_, response_);
     if (!share.ok()) return FinishWith(share.status());
     share_ = *std::move(share);

@@ -37,6 +37,8 @@ constexpr size_t kKeptBytes = 4 << 10;
 // KeyUpdates of TLS 1.3 on one connection. Each costs as much as a large record; an honest client
 // needs one in 400 GB.
 constexpr int kMostKeyUpdates = 1000;
+// New streams that a principal may open at once after a pause.
+constexpr double kStreamBurst = 10'000;
 // The number of admitted addresses that are remembered.
 constexpr size_t kMostAdmitted = 10'000;
 // The client's socket and both ends of the pair.
@@ -184,7 +186,6 @@ struct Edge::Connection {
   std::string address;  // key in Edge::addresses_
   std::shared_ptr<Peer> peer;
   std::string peer_name;
-  std::string principal;  // of the call that made it trusted
   // While a thread continues the handshake, `ssl` and the next two are that thread's.
   bool is_shaking = false;
   int handshake_error = SSL_ERROR_NONE;
@@ -466,10 +467,17 @@ void Edge::Open(int client, const std::string& address, std::string shown, bool 
   const uint64_t id = next_id_++;
   auto owned = std::make_shared<Connection>(
       options_.limits,
-      [this, id](absl::string_view method, absl::string_view authorization) -> absl::Status {
-        Connection& connection = *connections_.at(id);
-        ASSIGN_OR_RETURN(connection.principal, admit_(*connection.peer, method, authorization));
-        return absl::OkStatus();
+      [this, id](absl::string_view method, absl::string_view authorization)
+          -> absl::StatusOr<std::shared_ptr<FrameGuard::Principal>> {
+        ASSIGN_OR_RETURN(const Account account,
+                         admit_(*connections_.at(id)->peer, method, authorization));
+        std::shared_ptr<FrameGuard::Principal>& principal = principals_[account.name];
+        if (principal == nullptr) {
+          principal = std::make_shared<FrameGuard::Principal>(FrameGuard::Principal{
+              .most_streams = account.most_streams,
+              .new_streams = platform::TokenBucket(account.stream_rate, kStreamBurst)});
+        }
+        return principal;
       });
   Connection& connection = *owned;
   connections_.emplace(id, std::move(owned));
@@ -594,7 +602,9 @@ void Edge::Relay(Connection& connection) {
       if (!FromServer(connection, moved)) return Destroy(connection);
       if (!FromClient(connection, moved)) return Destroy(connection);
       NoteTrust(connection);
-      NoteMessages(connection);
+      if (connection.state == State::kRelaying) {
+        CountMessages(connection, connection.guard.incomplete_bytes());
+      }
       if (message_bytes_ > options_.message_bytes) RefuseLargestMessages();
     }
     if (!Flush(connection, moved)) return Destroy(connection);
@@ -751,21 +761,23 @@ void Edge::NoteTrust(Connection& connection) {
   admitted_.insert(connection.address);
 }
 
-void Edge::NoteMessages(Connection& connection) {
-  const int64_t bytes = connection.guard.incomplete_bytes();
-  message_bytes_ += bytes - std::exchange(connection.message_bytes, bytes);
+void Edge::CountMessages(Connection& connection, int64_t bytes) {
+  FrameGuard::Principal* const principal = connection.guard.principal();
+  if (principal == nullptr) return;  // a stranger has only health checks, which are small
+  const int64_t added = bytes - std::exchange(connection.message_bytes, bytes);
+  message_bytes_ += added;
+  principal->message_bytes += added;
 }
 
 void Edge::RefuseLargestMessages() {
-  absl::flat_hash_map<absl::string_view, int64_t> held;
+  const auto held = [](const Connection& connection) {
+    const FrameGuard::Principal* const principal = connection.guard.principal();
+    return std::make_pair(principal == nullptr ? 0 : principal->message_bytes,
+                          connection.message_bytes);
+  };
   Connection* largest = nullptr;
-  for (const auto& [id, each] : connections_) held[each->principal] += each->message_bytes;
   for (const auto& [id, each] : connections_) {
-    const auto size = std::make_pair(held[each->principal], each->message_bytes);
-    if (largest == nullptr ||
-        size > std::make_pair(held[largest->principal], largest->message_bytes)) {
-      largest = each.get();
-    }
+    if (largest == nullptr || held(*each) > held(*largest)) largest = each.get();
   }
   Refuse(*largest, "the server holds too many unfinished messages; try again later");
 }
@@ -774,7 +786,7 @@ void Edge::Refuse(Connection& connection, absl::string_view reason) {
   EdgeLog().Warning(
       absl::StrCat("ended the connection of ", connection.peer->address, ": ", reason));
   connection.guard.AppendGoAway(reason, connection.to_client);
-  message_bytes_ -= std::exchange(connection.message_bytes, 0);
+  CountMessages(connection, 0);
   connection.state = Connection::State::kClosing;
   connection.inner = platform::Descriptor();
   connection.to_server.clear();
@@ -793,7 +805,7 @@ void Edge::Destroy(Connection& connection) {
     }
     if (--address->second.connections == 0) addresses_.erase(address);
   }
-  message_bytes_ -= connection.message_bytes;
+  CountMessages(connection, 0);
   SetTimer(connection, absl::InfiniteFuture());
   connections_.erase(connection.id);  // closing a descriptor takes it out of epoll
 }

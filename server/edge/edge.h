@@ -62,10 +62,16 @@ class Edge {
     // that has most loses its largest connection.
     int64_t message_bytes = int64_t{256} << 20;
   };
+  // Whose calls count together, and what they may take (FrameGuard::Principal).
+  struct Account {
+    std::string name;
+    int64_t most_streams = 8192;
+    double stream_rate = 20'000;
+  };
   // Checks the credentials of a call: a client, "package.Service/Method" and the header
-  // "authorization". Returns the caller's principal. Runs on the relaying thread.
+  // "authorization". Runs on the relaying thread.
   using Admit =
-      std::function<absl::StatusOr<std::string>(const Peer&, absl::string_view, absl::string_view)>;
+      std::function<absl::StatusOr<Account>(const Peer&, absl::string_view, absl::string_view)>;
 
   // Binds the address. Clients wait in the kernel's queue until Start. FAILED_PRECONDITION if the
   // address cannot be bound or the encryption cannot be used.
@@ -121,7 +127,8 @@ class Edge {
   bool FromClient(Connection& connection, bool& moved);
   bool Flush(Connection& connection, bool& moved);
   void NoteTrust(Connection& connection);
-  void NoteMessages(Connection& connection);
+  // Sets the memory of the connection's incomplete messages.
+  void CountMessages(Connection& connection, int64_t bytes);
   void RefuseLargestMessages();
   // Sends `reason` to the client, ends gRPC's side, and closes the connection once it is sent.
   void Refuse(Connection& connection, absl::string_view reason);
@@ -158,6 +165,8 @@ class Edge {
   absl::flat_hash_set<std::string> admitted_;  // addresses that had a trusted connection
   int64_t untrusted_ = 0;
   int64_t message_bytes_ = 0;
+  // By account, of all that were seen: at most one for each token.
+  absl::flat_hash_map<std::string, std::shared_ptr<FrameGuard::Principal>> principals_;
   std::set<std::pair<absl::Time, uint64_t>> timers_;
   std::vector<uint64_t> ready_;  // have more to move than one turn moves
   std::vector<char> buffer_;

@@ -48,8 +48,8 @@ class FakeGrpc final : public grpc::experimental::ExternalConnectionAcceptor {
 };
 
 // The servers of these tests know one token.
-absl::StatusOr<std::string> Admit(const Peer&, absl::string_view, absl::string_view token) {
-  if (token == "good") return "ada";
+absl::StatusOr<Edge::Account> Admit(const Peer&, absl::string_view, absl::string_view token) {
+  if (token == "good") return Edge::Account{.name = "ada"};
   return absl::UnauthenticatedError("not good");
 }
 
@@ -200,7 +200,8 @@ TEST(Edge, DefaultLimitsAreDocumented) {
   EXPECT_EQ(options.limits.streams, 16);
   EXPECT_EQ(options.limits.trusted_streams, 8192);
   EXPECT_EQ(options.limits.stream_rate, 20);
-  EXPECT_EQ(options.limits.trusted_stream_rate, 20'000);
+  EXPECT_EQ(Edge::Account().most_streams, 8192);
+  EXPECT_EQ(Edge::Account().stream_rate, 20'000);
   EXPECT_EQ(options.limits.reset_rate, 20);
   EXPECT_EQ(options.limits.trusted_reset_rate, 1000);
   EXPECT_EQ(options.limits.message_bytes, 8 << 20);

@@ -23,6 +23,11 @@ constexpr uint32_t kNoError = 0, kCancel = 8, kEnhanceYourCalm = 11;
 constexpr int kPrefixBytes = 5;
 // What gRPC needs for a DATA frame beside its bytes.
 constexpr int64_t kFrameCost = 256;
+// A smaller DATA frame that does not end its stream is tiny: its bytes cost gRPC up to a hundred
+// times their number.
+constexpr uint32_t kTinyData = 64;
+// Pause before a principal that has its most streams is looked at again.
+constexpr absl::Duration kLookAgain = absl::Milliseconds(100);
 constexpr absl::string_view kHealthCheck = "/grpc.health.v1.Health/Check";
 
 uint32_t ReadBigEndian(const char* bytes, int count) {
@@ -70,13 +75,8 @@ FrameGuard::FrameGuard(const Limits& limits, Admit admit)
       control_bucket_(limits.control_rate, limits.control_burst),
       headers_(std::make_unique<HeaderReader>()) {}
 
-void FrameGuard::Trust() {
-  trusted_ = true;
-  streams_bucket_ =
-      platform::TokenBucket(limits_.trusted_stream_rate, limits_.trusted_stream_burst);
-  resets_bucket_ = platform::TokenBucket(limits_.trusted_reset_rate, limits_.trusted_reset_burst);
-  control_bucket_ =
-      platform::TokenBucket(limits_.trusted_control_rate, limits_.trusted_control_burst);
+FrameGuard::~FrameGuard() {
+  if (is_trusted()) principal_->open_streams -= open_streams();
 }
 
 FrameGuard::Frame FrameGuard::Parse(const char* header) {
@@ -93,6 +93,20 @@ bool FrameGuard::Take(platform::TokenBucket& bucket, absl::Time now) {
   if (wait == absl::ZeroDuration()) return true;
   retry_at_ = now + wait;
   return false;
+}
+
+bool FrameGuard::TakeStream(absl::Time now) {
+  if (principal_->open_streams >= principal_->most_streams) {
+    retry_at_ = now + kLookAgain;
+    return false;
+  }
+  if (!turn_.has_value()) turn_ = principal_->new_streams.Reserve(now);
+  if (now < *turn_) {
+    retry_at_ = *turn_;
+    return false;
+  }
+  turn_.reset();
+  return true;
 }
 
 absl::StatusOr<bool> FrameGuard::MayBegin(const Frame& frame, absl::Time now) {
@@ -119,18 +133,18 @@ absl::StatusOr<bool> FrameGuard::MayBegin(const Frame& frame, absl::Time now) {
       }
       if (frame.type == kContinuation) return true;
       if (frame.stream <= last_stream_) return Take(control_bucket_, now);
-      if (open_streams() >= (trusted_ ? limits_.trusted_streams : limits_.streams)) return false;
-      return Take(streams_bucket_, now);
+      if (open_streams() >= (is_trusted() ? limits_.trusted_streams : limits_.streams))
+        return false;
+      return is_trusted() ? TakeStream(now) : Take(streams_bucket_, now);
     }
     case kData:
-      // Empty DATA frames cost work and carry nothing, so the control rate limits them. So it does
-      // those of strangers, who have nothing to send but a health check's small message.
-      return (trusted_ && (frame.left > 0 || (frame.flags & kEndStream) != 0)) ||
+      // Strangers have nothing to send but a health check's small message.
+      return (is_trusted() && (frame.left >= kTinyData || (frame.flags & kEndStream) != 0)) ||
              Take(control_bucket_, now);
     case kRstStream:
       return Take(resets_bucket_, now);
     case kWindowUpdate:
-      return trusted_ || Take(control_bucket_, now);
+      return is_trusted() || Take(control_bucket_, now);
     default:
       return Take(control_bucket_, now);
   }
@@ -148,13 +162,14 @@ void FrameGuard::BeginClientFrame(const Frame& frame) {
     if (block_opens_stream_) {
       last_stream_ = frame.stream;
       streams_.try_emplace(frame.stream);
+      if (is_trusted()) ++principal_->open_streams;
     }
   }
   if (frame.type == kContinuation) block_bytes_ += kHeaderBytes;
   if (is_block) block_bytes_ += frame.left;
   // A block that the guard reads passes at its end. gRPC knows no stream whose call was refused.
   frame_passes_ = is_block ? headers_ == nullptr
-                           : trusted_ || frame.stream == 0 || streams_.contains(frame.stream);
+                           : is_trusted() || frame.stream == 0 || streams_.contains(frame.stream);
   if (frame.type == kData && !frame_passes_ && frame.left > 0) {
     AppendFrame(kWindowUpdate, 0, 0, BigEndian(frame.left), own_frames_);
   }
@@ -195,15 +210,21 @@ absl::Status FrameGuard::EndBlock(std::string& to_server) {
   ASSIGN_OR_RETURN(const HeaderFields fields, headers_->Read(block_, limits_.header_bytes));
   const std::string block = std::exchange(block_, {});
   const uint32_t id = frame_.stream;
-  if (!trusted_) {
+  if (!is_trusted()) {
     const auto stream = streams_.find(id);
     absl::Status status = absl::OkStatus();
     const absl::string_view path = FieldOf(fields, ":path");
     if (block_opens_stream_ && path == kHealthCheck) {
       stream->second.is_health_check = true;
     } else if (block_opens_stream_) {
-      status = admit_(absl::StripPrefix(path, "/"), FieldOf(fields, "authorization"));
-      if (status.ok()) Trust();
+      auto principal = admit_(absl::StripPrefix(path, "/"), FieldOf(fields, "authorization"));
+      status = principal.status();
+      if (status.ok()) {
+        principal_ = *std::move(principal);
+        principal_->open_streams += open_streams();
+        resets_bucket_ =
+            platform::TokenBucket(limits_.trusted_reset_rate, limits_.trusted_reset_burst);
+      }
     }
     if (!status.ok() || stream == streams_.end()) {
       withheld_ = true;
@@ -213,7 +234,7 @@ absl::Status FrameGuard::EndBlock(std::string& to_server) {
   }
   AppendFrame(kHeaders, kEndHeaders | (block_ends_stream_ ? kEndStream : 0), id,
               withheld_ ? WriteHeaderBlock(fields) : block, to_server);
-  if (trusted_ && !withheld_) headers_.reset();
+  if (is_trusted() && !withheld_) headers_.reset();
   return absl::OkStatus();
 }
 
@@ -222,6 +243,7 @@ void FrameGuard::CloseStream(uint32_t id) {
   if (found == streams_.end()) return;
   incomplete_bytes_ -= found->second.held;
   streams_.erase(found);
+  if (is_trusted()) --principal_->open_streams;
 }
 
 void FrameGuard::Refuse(uint32_t id, const absl::Status& status) {

@@ -12,8 +12,8 @@
 // a block was withheld: those after it may refer to fields that gRPC does not know, so the guard
 // writes each of them anew.
 //
-// - Streams, resets or control frames that come too fast: the connection waits (back-pressure), and
-//   nothing is lost.
+// - Streams, resets, control or tiny frames that come too fast: the connection waits
+//   (back-pressure), and nothing is lost.
 // - A message that is too large: its call ends with RESOURCE_EXHAUSTED; other calls continue.
 // - A header block that is too large or malformed, or padding: the connection ends with GOAWAY.
 //
@@ -27,6 +27,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/container/flat_hash_map.h"
@@ -42,27 +43,31 @@ namespace lengthwise::server {
 // A pure object: no sockets, time is an argument. Not thread-safe.
 class FrameGuard {
  public:
+  // What the trusted connections of one principal share: more connections bring no more of it.
+  struct Principal {
+    int64_t most_streams = 8192;
+    int64_t open_streams = 0;
+    platform::TokenBucket new_streams{20'000, 20'000};
+    int64_t message_bytes = 0;  // the edge's
+  };
+
   // Limits per connection. The trusted ones hold once a call has shown valid credentials.
   struct Limits {
     // Open streams. A connection that opens another one waits until one ends.
     int64_t streams = 16;
     int64_t trusted_streams = 8192;
-    // New streams per second, and largest burst.
+    // New streams per second, and largest burst. Those of trusted connections: Principal.
     double stream_rate = 20;
     double stream_burst = 50;
-    double trusted_stream_rate = 20'000;
-    double trusted_stream_burst = 20'000;
     // Streams that the client resets, per second, and largest burst.
     double reset_rate = 20;
     double reset_burst = 50;
     double trusted_reset_rate = 1000;
     double trusted_reset_burst = 5000;
-    // SETTINGS, PING, PRIORITY and unknown frames, per second, and largest burst. Before trust,
-    // WINDOW_UPDATE and DATA too.
+    // SETTINGS, PING, PRIORITY, unknown frames and tiny ones of DATA, per second, and largest
+    // burst. Before trust, WINDOW_UPDATE and all DATA too.
     double control_rate = 100;
     double control_burst = 500;
-    double trusted_control_rate = 1000;
-    double trusted_control_burst = 5000;
     // Bytes of a header block, HEADERS and its CONTINUATION frames, and of the fields in it.
     int64_t header_bytes = 16 << 10;
     // Bytes of a message, without the five-byte prefix.
@@ -71,13 +76,17 @@ class FrameGuard {
     int64_t health_message_bytes = 256;
   };
 
-  // Checks the credentials of a call, "package.Service/Method" and the header "authorization". OK
-  // makes the connection trusted. Otherwise the call ends with this status.
-  using Admit = std::function<absl::Status(absl::string_view, absl::string_view)>;
+  // Checks the credentials of a call, "package.Service/Method" and the header "authorization". Its
+  // principal makes the connection trusted. Otherwise the call ends with this status.
+  using Admit = std::function<absl::StatusOr<std::shared_ptr<Principal>>(absl::string_view,
+                                                                         absl::string_view)>;
 
   FrameGuard(const Limits& limits, Admit admit);
+  ~FrameGuard();
 
-  bool is_trusted() const { return trusted_; }
+  bool is_trusted() const { return principal_ != nullptr; }
+  // Null before trust.
+  Principal* principal() const { return principal_.get(); }
 
   // Takes a prefix of `bytes` from the client and appends the part that gRPC may see to
   // `to_server`. Returns the prefix's length. The caller passes the other bytes again, before the
@@ -132,11 +141,12 @@ class FrameGuard {
   // holds it back. An error says why the connection must end.
   absl::StatusOr<bool> MayBegin(const Frame& frame, absl::Time now);
   bool Take(platform::TokenBucket& bucket, absl::Time now);
+  // Whether the principal may have one more stream now.
+  bool TakeStream(absl::Time now);
   void BeginClientFrame(const Frame& frame);
   absl::Status EndClientFrame(std::string& to_server);
   // At the end of a header block that the guard reads: passes or answers its call.
   absl::Status EndBlock(std::string& to_server);
-  void Trust();
   void TakeMessageBytes(Stream& stream, absl::string_view bytes);
   // Answers the call with `status`, which is not OK, and closes its stream.
   void Refuse(uint32_t id, const absl::Status& status);
@@ -145,7 +155,8 @@ class FrameGuard {
 
   const Limits limits_;
   const Admit admit_;
-  bool trusted_ = false;
+  std::shared_ptr<Principal> principal_;
+  std::optional<absl::Time> turn_;  // of the next stream, which waits
   platform::TokenBucket streams_bucket_;
   platform::TokenBucket resets_bucket_;
   platform::TokenBucket control_bucket_;

@@ -1,6 +1,8 @@
 #include "server/edge/frame_guard.h"
 
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
@@ -57,9 +59,12 @@ class FrameGuardTest : public testing::Test {
     limits.health_message_bytes = 100;
     return limits;
   }
-  static absl::Status Admit(absl::string_view method, absl::string_view authorization) {
+  using Principal = FrameGuard::Principal;
+  static absl::StatusOr<std::shared_ptr<Principal>> Admit(absl::string_view method,
+                                                          absl::string_view authorization) {
     EXPECT_EQ(method, "a.B/C");
-    return authorization == "good" ? absl::OkStatus() : absl::UnauthenticatedError("who? 100 %");
+    if (authorization != "good") return absl::UnauthenticatedError("who? 100 %");
+    return std::make_shared<Principal>();
   }
 
   // Returns the bytes that the server sees. Bytes that the guard did not take go first next time.
@@ -145,6 +150,62 @@ TEST_F(FrameGuardTest, TrustedConnectionsMayOpenMore) {
   std::string sent;
   for (uint32_t id = 3; id < 1000; id += 2) sent += Frame(kHeaders, kEndHeaders, id, "unread");
   EXPECT_EQ(Client(sent), sent);
+}
+
+TEST_F(FrameGuardTest, PrincipalHasSoManyStreamsOnAllConnections) {
+  const auto ada = std::make_shared<Principal>(Principal{.most_streams = 3});
+  const auto admit = [&](absl::string_view, absl::string_view) {
+    return absl::StatusOr<std::shared_ptr<Principal>>(ada);
+  };
+  auto first = std::make_unique<FrameGuard>(Small(), admit);
+  FrameGuard second(Small(), admit);
+  std::string seen;
+  const std::string two = absl::StrCat(kPreface, CallWith("good", 1), CallWith("good", 3));
+  EXPECT_EQ(*first->FromClient(two, now_, seen), two.size());
+  const std::string third = CallWith("good", 3);
+  EXPECT_EQ(*second.FromClient(two, now_, seen), two.size() - third.size());
+  EXPECT_EQ(second.retry_at(), now_ + absl::Milliseconds(100));
+  first->FromServer(ResetOf(1), seen);
+  EXPECT_EQ(*second.FromClient(third, now_, seen), third.size());
+  EXPECT_EQ(ada->open_streams, 3);
+  first.reset();
+  EXPECT_EQ(ada->open_streams, 2);
+}
+
+TEST_F(FrameGuardTest, ConnectionsOfAPrincipalTakeTurns) {
+  const auto ada = std::make_shared<Principal>(
+      Principal{.new_streams = platform::TokenBucket(/*rate=*/1, /*burst=*/1)});
+  const auto admit = [&](absl::string_view, absl::string_view) {
+    return absl::StatusOr<std::shared_ptr<Principal>>(ada);
+  };
+  std::vector<std::unique_ptr<FrameGuard>> guards;
+  std::string seen;
+  for (int i = 0; i < 3; ++i) {
+    guards.push_back(std::make_unique<FrameGuard>(Small(), admit));
+    const std::string first = kPreface + CallWith("good", 1);
+    EXPECT_EQ(*guards[i]->FromClient(first, now_, seen), first.size());
+  }
+  // The unit that is there goes to the first, the next ones to the others in turn, whoever asks.
+  const std::string next = CallWith("", 3);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(*guards[i]->FromClient(next, now_, seen), i == 0 ? next.size() : 0);
+  }
+  EXPECT_EQ(*guards[0]->FromClient(CallWith("", 5), now_ + absl::Seconds(1), seen), 0);
+  EXPECT_EQ(*guards[1]->FromClient(next, now_ + absl::Seconds(1), seen), next.size());
+  EXPECT_EQ(*guards[2]->FromClient(next, now_ + absl::Seconds(1), seen), 0);
+  EXPECT_EQ(guards[2]->retry_at(), now_ + absl::Seconds(2));
+}
+
+TEST_F(FrameGuardTest, TinyFramesWaitForTheirRate) {
+  Trust();
+  const std::string tiny = Frame(kData, 0, 1, "x");
+  std::string sent;
+  for (int i = 0; i < 1000; ++i) sent += tiny;
+  Client(sent);
+  EXPECT_EQ(waiting_.size(), 500 * tiny.size());
+  now_ += absl::Seconds(1);
+  Client("");
+  EXPECT_EQ(waiting_.size(), 400 * tiny.size());
 }
 
 TEST_F(FrameGuardTest, ServerSeesNothingOfARefusedCall) {

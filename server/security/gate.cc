@@ -89,10 +89,10 @@ absl::StatusOr<Caller> Gate::Decide(const Credentials& credentials, absl::string
   return caller;
 }
 
-absl::StatusOr<std::string> Gate::Meet(const Peer& peer, absl::string_view method,
-                                       absl::string_view authorization) {
+absl::StatusOr<Caller> Gate::Meet(const Peer& peer, absl::string_view method,
+                                  absl::string_view authorization) {
   absl::StatusOr<Caller> caller = Identify(authorization);
-  if (caller.ok()) return caller->principal;
+  if (caller.ok()) return caller;
   // Names that the API does not have are the stranger's text, which belongs into no log.
   const Rule* rule = FindRule(method);
   LogRefusal(rule == nullptr ? "an unknown method" : rule->method, peer.address, caller.status());

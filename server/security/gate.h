@@ -51,10 +51,10 @@ class Gate {
   Gate(const Options& options, TokenStore* tokens, std::function<absl::Time()> now = absl::Now,
        Peers* peers = nullptr, AuditTrail* audit = nullptr);
 
-  // For the edge (Edge::Admit): returns the principal of a call that gRPC has not seen yet.
+  // For the edge (Edge::Admit): returns the caller of a call that gRPC has not seen yet.
   // UNAUTHENTICATED if its token is missing or invalid, as Admit. `method` is the client's text.
-  absl::StatusOr<std::string> Meet(const Peer& peer, absl::string_view method,
-                                   absl::string_view authorization);
+  absl::StatusOr<Caller> Meet(const Peer& peer, absl::string_view method,
+                              absl::string_view authorization);
 
   // Returns the caller of `method` ("lengthwise.v1.ExperimentService/GetTrial"). UNAUTHENTICATED if
   // a token is missing or invalid, or a certificate is missing. PERMISSION_DENIED if the role may

@@ -26,7 +26,7 @@ class Quotas {
     // Maximum burst of calls after a pause.
     double burst = 10'000;
     // Maximum number of open streams. 0: no limit.
-    int64_t streams = 5000;
+    int64_t streams = 2000;
   };
 
   // An open stream. Ends when this is destroyed, on any thread, even after the Quotas.

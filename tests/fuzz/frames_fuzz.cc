@@ -12,9 +12,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace lengthwise;
   if (size < 1) return 0;
   const absl::string_view bytes(reinterpret_cast<const char*>(data + 1), size - 1);
-  server::FrameGuard guard({}, [](absl::string_view method, absl::string_view) {
-    return method == "known" ? absl::OkStatus() : absl::UnauthenticatedError("unknown");
-  });
+  using Principal = server::FrameGuard::Principal;
+  const auto principal = std::make_shared<Principal>();
+  server::FrameGuard guard({},
+                           [&](absl::string_view method,
+                               absl::string_view) -> absl::StatusOr<std::shared_ptr<Principal>> {
+                             if (method == "known") return principal;
+                             return absl::UnauthenticatedError("unknown");
+                           });
   const absl::Time now = absl::UnixEpoch();
   std::string rest = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", to_server, to_client;
   // Split into parts of a size that the input chooses. Each part goes both ways.
@@ -32,6 +37,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const server::FrameGuard::Limits limits;
     Must(guard.open_streams() <= (guard.is_trusted() ? limits.trusted_streams : limits.streams),
          "the limit holds");
+    Must(principal->open_streams == (guard.is_trusted() ? guard.open_streams() : 0),
+         "the principal has the streams of its connections");
   }
   return 0;
 }
