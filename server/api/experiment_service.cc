@@ -62,20 +62,29 @@ grpc::ServerUnaryReactor* ExperimentService::CreateExperiment(
 grpc::ServerUnaryReactor* ExperimentService::ExtendExperiment(
     grpc::CallbackServerContext* context, const v1::ExtendExperimentRequest* request,
     v1::ExtendExperimentResponse* response) {
-  return calls_.Serve(
-      Work::kQuery, "lengthwise.v1.ExperimentService/ExtendExperiment", context, request, response,
-      [this](const v1::ExtendExperimentRequest& asked, const Caller& caller,
-             Done<v1::ExtendExperimentResponse> done) {
-        absl::Status status = CheckOwner(caller, asked.name());
-        if (status.ok()) status = CheckExtendExperiment(asked);
-        if (!status.ok()) return done(status);
-        absl::StatusOr<Extension> prepared = core_.submissions().PrepareExtension(asked);
-        if (!prepared.ok()) return done(prepared.status());
-        const auto extension = std::make_shared<Extension>(*std::move(prepared));
-        core_.loop().Post<v1::ExtendExperimentResponse>(
-            [this, extension] { return core_.submissions().Extend(std::move(*extension)); },
-            std::move(done), extension->bytes());
-      });
+  return calls_.Serve(Work::kQuery, "lengthwise.v1.ExperimentService/ExtendExperiment", context,
+                      request, response,
+                      [this](const v1::ExtendExperimentRequest& asked, const Caller& caller,
+                             Done<v1::ExtendExperimentResponse> done) {
+                        absl::Status status = CheckOwner(caller, asked.name());
+                        if (status.ok()) status = CheckExtendExperiment(asked);
+                        if (!status.ok()) return done(status);
+                        Extend(asked, done);
+                      });
+}
+
+void ExperimentService::Extend(const v1::ExtendExperimentRequest& asked,
+                               const Done<v1::ExtendExperimentResponse>& done) {
+  absl::StatusOr<Extension> prepared = core_.submissions().PrepareExtension(asked);
+  if (!prepared.ok()) return done(prepared.status());
+  const auto extension = std::make_shared<const Extension>(*std::move(prepared));
+  core_.loop().Post<v1::ExtendExperimentResponse>(
+      [this, extension] { return core_.submissions().Extend(*extension); },
+      [this, &asked, done](absl::StatusOr<v1::ExtendExperimentResponse> response) {
+        if (!absl::IsAborted(response.status())) return done(std::move(response));
+        watchers_.Submit("extensions", [this, &asked, done] { Extend(asked, done); });
+      },
+      extension->bytes());
 }
 
 grpc::ServerUnaryReactor* ExperimentService::EvaluateTrial(grpc::CallbackServerContext* context,

@@ -81,6 +81,9 @@ class ExperimentService final : public v1::ExperimentService::CallbackService {
   // PERMISSION_DENIED unless the caller may change the experiment `name`, or the experiment of the
   // trial `name`. Reads the store, unless the caller may change all experiments (Work::kChange).
   absl::Status CheckOwner(const Caller& caller, absl::string_view name);
+  // Prepares and posts an extension, again if another one came in between.
+  void Extend(const v1::ExtendExperimentRequest& asked,
+              const Done<v1::ExtendExperimentResponse>& done);
 
   Core& core_;
   platform::WorkPool& watchers_;

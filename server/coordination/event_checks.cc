@@ -148,7 +148,13 @@ std::string Problem(const v1::Event& event) {
 absl::Status CheckEvents(const v1::StreamEventsRequest& request) {
   // Far below the largest int64, so that sums of a sequence and a number of events fit one.
   constexpr int64_t kMaxSequence = int64_t{1} << 62;
+  // A worker sends 256. Storing more than this would keep other calls waiting.
+  constexpr int kMaxEvents = 10'000;
   if (request.events().empty()) return absl::InvalidArgumentError("events: is empty");
+  if (request.events_size() > kMaxEvents) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("events: has ", request.events_size(), "; accepted are at most ", kMaxEvents));
+  }
   const v1::Event& first = request.events(0);
   if (first.sequence() < 1) return absl::InvalidArgumentError("events[0]: sequence is below 1");
   if (first.sequence() > kMaxSequence) {

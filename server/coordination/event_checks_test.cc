@@ -19,6 +19,13 @@ std::string Problem(const v1::Event& fact) {
   return std::string(CheckEvents(request).message());
 }
 
+TEST(EventChecksTest, SoManyEventsAtOnceAreRefused) {
+  v1::StreamEventsRequest request;
+  for (int i = 1; i <= 10'001; ++i) request.add_events()->set_sequence(i);
+  EXPECT_THAT(std::string(CheckEvents(request).message()),
+              HasSubstr("events: has 10001; accepted are at most 10000"));
+}
+
 v1::Event Attention() {
   v1::Event event;
   v1::AttentionMap& map = *event.mutable_attention_map();

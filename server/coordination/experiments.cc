@@ -70,23 +70,24 @@ absl::StatusOr<std::optional<v1::RetryTrialsResponse>> Experiments::RetryTrials(
     RETURN_IF_ERROR(submissions_.CheckQuota(record.owner, static_cast<int64_t>(trials.size())));
     parts.trials = std::move(trials);
   }
-  absl::flat_hash_map<int64_t, std::string> pack_keys;
+  absl::flat_hash_map<int64_t, PackRecord> packs;
   for (const int64_t key : parts.Take()) {
     ASSIGN_OR_RETURN(const TrialRecord trial, ledger_.GetTrial(key));
     // Another command may have retried it since the first part.
     if (!absl::c_linear_search(request.states(), trial.state)) continue;
-    const auto [pack_key, is_new] = pack_keys.try_emplace(trial.pack);
+    const auto [pack, is_new] = packs.try_emplace(trial.pack);
     if (is_new) {
-      ASSIGN_OR_RETURN(const std::optional<PackRecord> pack, store_.FindPack(trial.pack));
-      pack_key->second = pack.value_or(PackRecord()).pack_key;
+      ASSIGN_OR_RETURN(const std::optional<PackRecord> found, store_.FindPack(trial.pack));
+      pack->second = found.value_or(PackRecord());
     }
     const std::string& by = caller.empty() ? record.owner : caller;
     const Decisions decisions = ledger_.scheduler().Retry(
         ToScheduled(trial),
         {.priority = record.priority,
          .owner = record.owner,
-         .shape = pack_key->second,
-         .experiment = record.id},
+         .shape = pack->second.pack_key,
+         .experiment = record.id,
+         .most = MostInLease(static_cast<int64_t>(pack->second.specification.size()))},
         trial.state, UserActor(by),
         absl::StrCat("retried by ", by, "; it had ",
                      trial.state == v1::FAILED ? "failed" : "been cancelled", ": ", trial.reason));

@@ -61,7 +61,8 @@ absl::Status Ledger::Rebuild() {
         const PackTraits traits = {.priority = placement.priority,
                                    .owner = placement.owner,
                                    .shape = placement.pack_key,
-                                   .experiment = record.experiment_id};
+                                   .experiment = record.experiment_id,
+                                   .most = MostInLease(placement.pack_bytes)};
         if (record.state == v1::RUNNING) {
           Held& lease = held[record.token];
           lease.worker = record.worker;

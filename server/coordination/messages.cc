@@ -1,5 +1,6 @@
 #include "server/coordination/messages.h"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
@@ -9,6 +10,7 @@
 #include "proto/component_label.h"
 #include "proto/length_accuracies.h"
 #include "proto/timestamps.h"
+#include "rpc/transport.h"
 #include "server/coordination/names.h"
 #include "server/coordination/summary_heading.h"
 
@@ -70,6 +72,12 @@ absl::StatusOr<v1::TrialSpecification> ToSharedSpecification(const PackRecord& p
         store, absl::StrCat("the specification of pack ", pack.key, " (\"", pack.pack_key, "\")"));
   }
   return specification;
+}
+
+int32_t MostInLease(int64_t pack_bytes) {
+  constexpr int64_t kTrialBytes = 1024;  // its name, seeds and checkpoint
+  const int64_t most = rpc::kMaxMessageBytes / (pack_bytes + kTrialBytes);
+  return static_cast<int32_t>(std::max<int64_t>(most, 1));
 }
 
 absl::StatusOr<int32_t> SeenUpTo(StorageReader& reader, int64_t pack) {

@@ -37,6 +37,9 @@ absl::StatusOr<v1::TrialSpecification> ToTrialSpecification(const TrialRecord& t
 // The part of the specification that the trials of a pack share.
 absl::StatusOr<v1::TrialSpecification> ToSharedSpecification(const PackRecord& pack,
                                                              absl::string_view store);
+// Maximum number of trials in a lease, which repeats their pack's specification of `pack_bytes` for
+// each: a worker accepts messages of rpc::kMaxMessageBytes.
+int32_t MostInLease(int64_t pack_bytes);
 // Evaluation.seen_up_to of the trials of a stored pack.
 absl::StatusOr<int32_t> SeenUpTo(StorageReader& reader, int64_t pack);
 // The outcome of a trial that succeeded; empty for others.

@@ -153,13 +153,7 @@ absl::StatusOr<Extension> Submissions::PrepareExtension(
     const v1::ExtendExperimentRequest& request) const {
   ASSIGN_OR_RETURN(const auto reader, storage_.Read());
   ASSIGN_OR_RETURN(const ExperimentRecord record, FindExperiment(*reader, request.name()));
-  return PrepareExtension(request, record, reader->name());
-}
-
-absl::StatusOr<Extension> Submissions::PrepareExtension(const v1::ExtendExperimentRequest& request,
-                                                        const ExperimentRecord& record,
-                                                        absl::string_view store) const {
-  ASSIGN_OR_RETURN(const v1::ExperimentSpecification base, ToSpecification(record, store));
+  ASSIGN_OR_RETURN(const v1::ExperimentSpecification base, ToSpecification(record, reader->name()));
   if (!base.evaluated_trial().empty()) {
     return absl::FailedPreconditionError(
         absl::StrCat(request.name(), " evaluates a stored model and has no seeds to add; extend ",
@@ -172,7 +166,6 @@ absl::StatusOr<Extension> Submissions::PrepareExtension(const v1::ExtendExperime
   AppendNew(request.weight_seeds(), *specification.mutable_weight_seeds());
   AppendNew(request.data_seeds(), *specification.mutable_data_seeds());
   Extension extension;
-  extension.request = request;
   extension.experiment = record.id;
   extension.base = record.specification;
   const bool changed = specification.seeds_size() > base.seeds_size() ||
@@ -294,7 +287,7 @@ absl::StatusOr<std::optional<v1::CreateExperimentResponse>> Submissions::FindRep
 absl::StatusOr<v1::CreateExperimentResponse> Submissions::AnswerOf(const ExperimentRecord& known) {
   // From the store, because the experiment may have been extended since.
   ASSIGN_OR_RETURN(const auto trials, store_.ListTrials(known.key, 0, {}, kMaxAnsweredIds));
-  ASSIGN_OR_RETURN(const auto packs, store_.ListPacks(known.key));
+  ASSIGN_OR_RETURN(const auto packs, store_.PackKeys(known.key));
   ASSIGN_OR_RETURN(v1::Experiment experiment, ToExperiment(known, store_.name()));
   v1::CreateExperimentResponse response;
   *response.mutable_experiment() = std::move(experiment);
@@ -335,11 +328,13 @@ absl::Status Submissions::InsertTrials(const ExperimentRecord& experiment,
   }
   RETURN_IF_ERROR(store_.InsertTrials(absl::MakeSpan(records)));
   for (size_t i = 0; i < trials.size(); ++i) {
-    ledger_.scheduler().Add({.key = records[i].key, .pack = records[i].pack},
-                            {.priority = experiment.priority,
-                             .owner = experiment.owner,
-                             .shape = trials[i].pack->key,
-                             .experiment = experiment.id});
+    ledger_.scheduler().Add(
+        {.key = records[i].key, .pack = records[i].pack},
+        {.priority = experiment.priority,
+         .owner = experiment.owner,
+         .shape = trials[i].pack->key,
+         .experiment = experiment.id,
+         .most = MostInLease(static_cast<int64_t>(trials[i].pack->specification.ByteSizeLong()))});
   }
   return absl::OkStatus();
 }
@@ -399,12 +394,11 @@ absl::StatusOr<std::optional<v1::CreateExperimentResponse>> Submissions::Create(
   return response;
 }
 
-absl::StatusOr<v1::ExtendExperimentResponse> Submissions::Extend(Extension extension) {
+absl::StatusOr<v1::ExtendExperimentResponse> Submissions::Extend(const Extension& extension) {
   const std::string id = extension.experiment;
   ASSIGN_OR_RETURN(ExperimentRecord record, FindExperiment(store_, ExperimentName(id)));
-  // Another extension came in between.
   if (record.specification != extension.base) {
-    ASSIGN_OR_RETURN(extension, PrepareExtension(extension.request, record, store_.name()));
+    return absl::AbortedError(absl::StrCat("another extension of ", id, " came in between"));
   }
   v1::ExtendExperimentResponse response;
   response.set_added_trials(static_cast<int32_t>(extension.added.size()));
@@ -413,9 +407,7 @@ absl::StatusOr<v1::ExtendExperimentResponse> Submissions::Extend(Extension exten
     const auto first_index = static_cast<int32_t>(AllTrials(record.counts));
     record.specification = extension.specification;
     RETURN_IF_ERROR(store_.ExtendExperiment(record, response.added_trials()));
-    ASSIGN_OR_RETURN(const std::vector<PackRecord> packs, store_.ListPacks(record.key));
-    absl::flat_hash_map<std::string, int64_t> keys;
-    for (const PackRecord& pack : packs) keys.emplace(pack.pack_key, pack.key);
+    ASSIGN_OR_RETURN(auto keys, store_.PackKeys(record.key));
     RETURN_IF_ERROR(
         InsertTrials(record, extension.added, first_index, std::move(keys), "added with its seed"));
     ledger_.effects().experiments.insert(id);

@@ -52,7 +52,6 @@ struct Submission {
 
 // Resolved trials that wait to be added to an experiment.
 struct Extension {
-  v1::ExtendExperimentRequest request;
   // Id of the experiment.
   std::string experiment;
   // The experiment's specification before the extension, and after it.
@@ -85,8 +84,9 @@ class Submissions {
   absl::StatusOr<std::optional<v1::CreateExperimentResponse>> Evaluate(Submission& submission);
   using Creation =
       absl::StatusOr<std::optional<v1::CreateExperimentResponse>> (Submissions::*)(Submission&);
-  // Prepares the extension again if another extension was applied in between.
-  absl::StatusOr<v1::ExtendExperimentResponse> Extend(Extension extension);
+  // ABORTED if another extension was applied since it was prepared. Prepare it again then, which
+  // takes too long for the loop.
+  absl::StatusOr<v1::ExtendExperimentResponse> Extend(const Extension& extension);
 
   // RESOURCE_EXHAUSTED with a google.rpc.RetryInfo if `added` more trials exceed the owner's limit.
   absl::Status CheckQuota(const std::string& owner, int64_t added);
@@ -94,9 +94,6 @@ class Submissions {
  private:
   // Sets what earlier experiments of the same specification there are.
   absl::Status FindEarlier(Submission& submission) const;
-  absl::StatusOr<Extension> PrepareExtension(const v1::ExtendExperimentRequest& request,
-                                             const ExperimentRecord& record,
-                                             absl::string_view store) const;
   // The answer about a stored experiment.
   absl::StatusOr<v1::CreateExperimentResponse> AnswerOf(const ExperimentRecord& known);
   // Returns what the first request with the submission's id created; nullopt if this is the first.

@@ -65,7 +65,10 @@ void PostExtend(Core& core, const v1::ExtendExperimentRequest& request,
   if (!prepared.ok()) return done(prepared.status());
   core.loop().Post<v1::ExtendExperimentResponse>(
       [&core, extension = *std::move(prepared)] { return core.submissions().Extend(extension); },
-      std::move(done));
+      [&core, request, done](absl::StatusOr<v1::ExtendExperimentResponse> response) {
+        if (absl::IsAborted(response.status())) return PostExtend(core, request, done);
+        done(std::move(response));
+      });
 }
 
 void PostCancel(Core& core, const v1::CancelExperimentRequest& request, const std::string& caller,

@@ -280,6 +280,7 @@ std::vector<TrialKey> Scheduler::NextPack(absl::string_view worker, absl::Time n
   const auto capacity = registered->second.capacities.find(packs_.at(id->pack).traits.shape);
   if (capacity != registered->second.capacities.end()) size = std::min(size, capacity->second);
   if (id->limit > 0) size = std::min(size, id->limit);
+  if (const int32_t most = packs_.at(id->pack).traits.most; most > 0) size = std::min(size, most);
   std::vector<TrialKey> trials;
   for (const TrialKey key : queue_.trials_of(*id)) {
     if (static_cast<int32_t>(trials.size()) == size) break;
@@ -626,7 +627,9 @@ void Scheduler::Hear(absl::Time heard) {
 Decisions Scheduler::Tick(absl::Time now) {
   last_tick_ = now;
   Decisions decisions;
-  while (!expiries_.empty() && expiries_.begin()->first <= std::min(now, heard_)) {
+  constexpr size_t kMostAtOnce = 1000;
+  while (!expiries_.empty() && expiries_.begin()->first <= std::min(now, heard_) &&
+         decisions.trials.size() < kMostAtOnce) {
     const Token token = expiries_.begin()->second;
     const Lease& lease = leases_.at(token);
     GiveUp(token, kScheduler,

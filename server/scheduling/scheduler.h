@@ -67,6 +67,8 @@ struct PackTraits {
   std::string shape;
   // Id of the pack's experiment.
   std::string experiment;
+  // Maximum number of trials in a lease, whose message has a limit. 0: none.
+  int32_t most = 0;
 };
 
 // A trial's change of state. Contains everything a store must keep of it to rebuild the scheduler.
@@ -259,6 +261,7 @@ class Scheduler {
   // worker's silence. If it is never called, every Tick has heard everything.
   void Hear(absl::Time heard);
   // Ends expired leases, preempts leases, and forgets workers that have been silent for long.
+  // Leaves leases for the next Tick when it has requeued a thousand trials: others wait meanwhile.
   Decisions Tick(absl::Time now);
   // The earliest time at which a lease expires or can be preempted, a back-off ends, or Hear is
   // due. InfiniteFuture if there is none.

@@ -42,7 +42,8 @@ absl::btree_map<std::string, WantedPacks> Scheduler::Wanted(int32_t max_pack_siz
     shape.priority = is_new ? traits.priority : std::max(shape.priority, traits.priority);
     // The smallest, so that the answer does not depend on the hash map's order.
     shape.pack = is_new ? id.pack : std::min(shape.pack, id.pack);
-    const int64_t size = id.limit > 0 ? std::min(id.limit, max_pack_size) : max_pack_size;
+    int64_t size = id.limit > 0 ? std::min(id.limit, max_pack_size) : max_pack_size;
+    if (traits.most > 0) size = std::min<int64_t>(size, traits.most);
     shape.trials += trials;
     shape.packs += (trials + size - 1) / size;
   });

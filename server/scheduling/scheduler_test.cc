@@ -68,6 +68,29 @@ TEST_F(SchedulerTest, LeasesPacksInTheOrderOfSubmission) {
   EXPECT_THAT(Grant("w"), IsEmpty());
 }
 
+TEST_F(SchedulerTest, LeaseHasAtMostWhatItsMessageHolds) {
+  for (TrialKey key = 1; key <= 5; ++key) {
+    scheduler_.Add({.key = key, .pack = 1}, {.owner = "ada", .shape = "shape", .most = 2});
+  }
+  EXPECT_EQ(scheduler_.Wanted(100).at("shape").packs, 3);
+  scheduler_.Register("w", 100, now_);
+  EXPECT_THAT(Grant("w"), ElementsAre(1, 2));
+  EXPECT_THAT(Grant("w"), ElementsAre(3, 4));
+  EXPECT_THAT(Grant("w"), ElementsAre(5));
+}
+
+TEST_F(SchedulerTest, ManyLeasesExpireInParts) {
+  for (TrialKey key = 1; key <= 1500; ++key) Add(key, /*pack=*/1);
+  scheduler_.Register("w", 10, now_);
+  while (!Grant("w").empty()) {
+  }
+  After(absl::Minutes(1));
+  EXPECT_EQ(scheduler_.Tick(now_).trials.size(), 1000);
+  EXPECT_LE(scheduler_.NextDeadline(), now_);
+  EXPECT_EQ(scheduler_.Tick(now_).trials.size(), 500);
+  EXPECT_EQ(scheduler_.leases(), 0);
+}
+
 TEST_F(SchedulerTest, AHigherPriorityGoesFirst) {
   Add(1, 1, 0);
   Add(2, 2, 5);

@@ -77,6 +77,13 @@ class MemoryReader : public Base {
     }
     return packs;
   }
+  absl::StatusOr<absl::flat_hash_map<std::string, int64_t>> PackKeys(int64_t experiment) override {
+    absl::flat_hash_map<std::string, int64_t> keys;
+    for (const auto& [key, pack] : data().packs.rows()) {
+      if (pack.experiment == experiment) keys.emplace(pack.pack_key, key);
+    }
+    return keys;
+  }
   absl::StatusOr<std::vector<ExperimentRecord>> ListExperiments(int64_t before,
                                                                 const std::string& owner,
                                                                 int64_t limit) override {
@@ -138,7 +145,9 @@ class MemoryReader : public Base {
         const ExperimentRecord& experiment = *data().experiments.Find(trial.experiment);
         take(trial, {.priority = experiment.priority,
                      .owner = experiment.owner,
-                     .pack_key = data().packs.Find(trial.pack)->pack_key});
+                     .pack_key = data().packs.Find(trial.pack)->pack_key,
+                     .pack_bytes = static_cast<int64_t>(
+                         data().packs.Find(trial.pack)->specification.size())});
       }
     }
     return absl::OkStatus();

@@ -86,6 +86,8 @@ struct TrialPlacement {
   int32_t priority = 0;
   std::string owner;
   std::string pack_key;
+  // Size of PackRecord::specification.
+  int64_t pack_bytes = 0;
 };
 
 // Empty fields match everything.

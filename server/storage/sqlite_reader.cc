@@ -123,10 +123,10 @@ static_assert(v1::QUEUED == 1 && v1::RUNNING == 2 && v1::CANCELLED == 5,
               "the literals above are the values of v1::TrialState");
 
 // Trials with their placement. The literal of a state and an order follow.
-#define LENGTHWISE_PLACED_TRIALS                     \
-  LENGTHWISE_TRIAL_COLUMNS                           \
-  ", x.priority, x.owner, p.pack_key FROM trials t " \
-  "JOIN experiments x ON x.key = t.experiment "      \
+#define LENGTHWISE_PLACED_TRIALS                                              \
+  LENGTHWISE_TRIAL_COLUMNS                                                    \
+  ", x.priority, x.owner, p.pack_key, length(p.specification) FROM trials t " \
+  "JOIN experiments x ON x.key = t.experiment "                               \
   "JOIN packs p ON p.key = t.pack WHERE t.state = "
 
 // The kinds of events in a log.
@@ -264,6 +264,17 @@ absl::StatusOr<std::vector<PackRecord>> SqliteReader<Base>::ListPacks(int64_t ex
 }
 
 template <typename Base>
+absl::StatusOr<absl::flat_hash_map<std::string, int64_t>> SqliteReader<Base>::PackKeys(
+    int64_t experiment) {
+  absl::flat_hash_map<std::string, int64_t> keys;
+  SqliteStatement query =
+      connection_.Query("SELECT pack_key, key FROM packs WHERE experiment = ?1", experiment);
+  while (query.Step()) keys.emplace(query.String(0), query.Int(1));
+  RETURN_IF_ERROR(query.status());
+  return keys;
+}
+
+template <typename Base>
 absl::StatusOr<std::vector<ExperimentRecord>> SqliteReader<Base>::ListExperiments(
     int64_t before, const std::string& owner, int64_t limit) {
   const int64_t bound = before > 0 ? before : INT64_MAX;
@@ -315,7 +326,8 @@ absl::Status SqliteReader<Base>::ForEachUnendedTrial(
     while (query.Step()) {
       take(ReadTrial(query), {.priority = static_cast<int32_t>(query.Int(27)),
                               .owner = query.String(28),
-                              .pack_key = query.String(29)});
+                              .pack_key = query.String(29),
+                              .pack_bytes = query.Int(30)});
     }
     RETURN_IF_ERROR(query.status());
   }

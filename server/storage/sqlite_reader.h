@@ -29,6 +29,7 @@ class SqliteReader : public Base {
   absl::StatusOr<std::optional<TrialRecord>> FindTrial(int64_t key) override;
   absl::StatusOr<std::optional<PackRecord>> FindPack(int64_t key) override;
   absl::StatusOr<std::vector<PackRecord>> ListPacks(int64_t experiment) override;
+  absl::StatusOr<absl::flat_hash_map<std::string, int64_t>> PackKeys(int64_t experiment) override;
   absl::StatusOr<std::vector<ExperimentRecord>> ListExperiments(int64_t before,
                                                                 const std::string& owner,
                                                                 int64_t limit) override;

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -43,6 +44,9 @@ class StorageReader {
   virtual absl::StatusOr<std::optional<PackRecord>> FindPack(int64_t key) = 0;
   // Packs of an experiment, in ascending order of key.
   virtual absl::StatusOr<std::vector<PackRecord>> ListPacks(int64_t experiment) = 0;
+  // Keys of the experiment's packs, by pack key. Reads no specification.
+  virtual absl::StatusOr<absl::flat_hash_map<std::string, int64_t>> PackKeys(
+      int64_t experiment) = 0;
 
   // Newest first: experiments with keys below `before` (0: all) of `owner` (empty: all owners).
   virtual absl::StatusOr<std::vector<ExperimentRecord>> ListExperiments(int64_t before,

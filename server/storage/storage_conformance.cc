@@ -243,6 +243,7 @@ TEST_P(StorageConformanceTest, KeepsStateToRebuildAScheduler) {
                     EXPECT_EQ(place.priority, 3);
                     EXPECT_EQ(place.owner, "owner");
                     EXPECT_EQ(place.pack_key, "key");
+                    EXPECT_EQ(place.pack_bytes, 6) << "those of " shared "";
                   })
                   .ok());
   EXPECT_EQ(trials, 1);
@@ -294,6 +295,9 @@ TEST_P(StorageConformanceTest, ListsPacksOfAnExperiment) {
   EXPECT_EQ(packs[0].task, "parity");
   EXPECT_EQ(packs[1].pack_key, "other");
   EXPECT_EQ(packs[1].key, pack.key);
+  const auto keys = *(*storage_->Read())->PackKeys(experiment.key);
+  EXPECT_EQ(keys.size(), 2);
+  EXPECT_EQ(keys.at("other"), pack.key);
 }
 
 TEST_P(StorageConformanceTest, SequenceNumberIsStoredOnce) {
