@@ -26,7 +26,7 @@ import time
 import zlib
 from collections.abc import Callable
 
-DATA, HEADERS, RST_STREAM, SETTINGS, PING, GOAWAY, WINDOW_UPDATE, CONTINUATION = 0, 1, 3, 4, 6, 7, 8, 9
+DATA, HEADERS, PRIORITY, RST_STREAM, SETTINGS, PING, GOAWAY, WINDOW_UPDATE, CONTINUATION = 0, 1, 2, 3, 4, 6, 7, 8, 9
 END_STREAM, ACK, END_HEADERS = 1, 1, 4
 LARGEST_FRAME = 16384
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
@@ -40,10 +40,12 @@ HEALTH_WATCH = "/grpc.health.v1.Health/Watch"
 REFLECTION = "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"
 SYNCHRONIZE = "/lengthwise.v1.WorkerService/Synchronize"
 CREATE_TOKEN = "/lengthwise.v1.AccessService/CreateToken"
+STREAM_EVENTS = "/lengthwise.v1.WorkerService/StreamEvents"
 RESOLVE = "/lengthwise.v1.CatalogueService/ResolveSpecification"
+EXPERIMENTS = "/lengthwise.v1.ExperimentService/"
 SPECIFICATION = """{{name: flood, tasks: [{tasks}], networks: {{name: encoder, blocks: 1, heads: 1, d_model: 8}},
-encodings: [{encodings}], learning_rates: 1e-3, seeds: 0, training: {{steps: 1, batch_size: 1, lengths: 1..5}},
-evaluation: {{lengths: 5, sequences: 1}}}}"""
+encodings: [{encodings}], learning_rates: 1e-3, seeds: {seeds}, training: {{steps: 1, batch_size: 1, lengths: 1..5}},
+evaluation: {{lengths: {lengths}, sequences: 1}}}}"""
 # Floods stop when the server needs this much: they share the machine with others.
 TOO_MUCH_MB = 2000
 # Entries 8 to 14 of HPACK's static table (RFC 7541, appendix A) are values of :status.
@@ -163,9 +165,7 @@ class Target:
 class Connection:
     """An HTTP/2 connection that tracks its flow-control windows."""
 
-    def __init__(
-        self, target: Target, source: str = FLOOD_ADDRESS, timeout: float = 3, window: int = 0x7FFFFFFF
-    ) -> None:
+    def __init__(self, target: Target, source: str = FLOOD_ADDRESS, timeout: float = 3, window: int = 0x7FFFFFFF) -> None:
         """Connects and sends the preface. `window` is how much of each answer may come before it is read."""
         self.socket: socket.socket = socket.create_connection((target.host, target.port), timeout, (source, 0))
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -286,23 +286,27 @@ def message(payload: bytes) -> bytes:
 
 def field(number: int, value: bytes | int) -> bytes:
     """Returns a field of a Protobuf message: text, a message or a number that is not negative."""
-    rest = value if isinstance(value, int) else len(value)
-    encoded = bytes([number << 3 | (0 if isinstance(value, int) else 2)])
-    while rest >= 128:
-        encoded += bytes([rest % 128 + 128])
-        rest //= 128
-    return encoded + bytes([rest]) + (b"" if isinstance(value, int) else value)
+    if isinstance(value, int):
+        return bytes([number << 3]) + varint(value)
+    return bytes([number << 3 | 2]) + varint(len(value)) + value
+
+
+def varint(value: int) -> bytes:
+    """Returns a number as Protobuf encodes it."""
+    encoded = b""
+    while value >= 128:
+        encoded += bytes([value % 128 + 128])
+        value //= 128
+    return encoded + bytes([value])
 
 
 def resolve_request(tasks: list[str], encodings: list[str]) -> bytes:
     """Returns a ResolveSpecificationRequest."""
-    text = SPECIFICATION.format(tasks=", ".join(tasks), encodings=", ".join(encodings)).encode()
-    return field(1, b"\x08\x01" + field(2, text))  # YAML
+    text = SPECIFICATION.format(tasks=", ".join(tasks), encodings=", ".join(encodings), seeds="0", lengths="5")
+    return field(1, b"\x08\x01" + field(2, text.encode()))  # YAML
 
 
-def call(
-    target: Target, connection: Connection, stream: int, method: str, payload: bytes = b"", token: str = ""
-) -> bytes:
+def call(target: Target, connection: Connection, stream: int, method: str, payload: bytes = b"", token: str = "") -> bytes:
     """Makes one call with the target's token, or another, checks that it succeeded, and returns the answer."""
     token = token or target.token
     more = {"authorization": "Bearer " + token} if token else {}
@@ -755,6 +759,147 @@ def neighbours_resolves(target: Target, scale: float) -> Sent:
     return Sent(done, int(60 * scale), "calls")
 
 
+def repeated(target: Target, connections: list[Connection], frames: bytes, count: int, seconds: float) -> Sent:
+    """Sends `frames`, which are `count`, again and again on all connections, and reads nothing."""
+    end = time.monotonic() + seconds
+    sent = 0
+    for connection in connections:
+        connection.socket.settimeout(0.01)
+    while time.monotonic() < end and 0 < target.memory("VmRSS") < TOO_MUCH_MB:
+        for connection in connections:
+            with contextlib.suppress(OSError):
+                sent += connection.socket.send(frames) * count // len(frames)
+    for connection in connections:
+        connection.close()
+    return Sent(sent, 50 * len(connections), "frames")
+
+
+def control_frames() -> bytes:
+    """Returns 800 frames that carry nothing and cost work."""
+    settings = [struct.pack(">HI", key, value) for key, value in ((1, 0), (1, 1 << 30), (4, 0), (4, 0x7FFFFFFF))]
+    return (
+        b"".join(frame(SETTINGS, 0, 0, each) for each in settings)
+        + frame(PING, 0, 0, bytes(8)) * 4
+        + frame(PRIORITY, 0, 1, b"\0\0\0\0\x10") * 4
+        + frame(RST_STREAM, 0, 1, struct.pack(">I", 8)) * 4
+    ) * 50
+
+
+def control(target: Target, scale: float) -> Sent:
+    """Sends SETTINGS, PING, PRIORITY and RST_STREAM frames without end."""
+    connections = [Connection(target, address) for address in FLOOD_ADDRESSES]
+    return repeated(target, connections, control_frames(), 800, 20 * scale)
+
+
+def trusted(target: Target) -> list[Connection]:
+    """Returns a connection from each address that has made a call with a token."""
+    token = neighbour(target)
+    connections = [Connection(target, address, timeout=60) for address in FLOOD_ADDRESSES]
+    for connection in connections:
+        call(target, connection, 1, METHOD, token=token)
+    return connections
+
+
+def neighbours_control(target: Target, scale: float) -> Sent:
+    """Sends, with a token, control frames without end."""
+    return repeated(target, trusted(target), control_frames(), 800, 20 * scale)
+
+
+def neighbours_pings(target: Target, scale: float) -> Sent:
+    """Sends, with a token, PINGs without end."""
+    return repeated(target, trusted(target), frame(PING, 0, 0, bytes(8)) * 800, 800, 20 * scale)
+
+
+def neighbours_tiny(target: Target, scale: float) -> Sent:
+    """Sends, with a token, empty messages in frames of one byte to a call that takes one."""
+    return unread(target, METHOD, message(b"") * 800, 1, 20 * scale, neighbour(target))
+
+
+def create(target: Target, seeds: str, lengths: str) -> bytes:
+    """Creates an experiment. Returns its name."""
+    text = SPECIFICATION.format(tasks="bucket_sort", encodings="none", seeds=seeds, lengths=lengths).encode()
+    connection = Connection(target, "127.0.0.1", timeout=60)
+    answer = call(target, connection, 1, EXPERIMENTS + "CreateExperiment", field(4, b"\x08\x01" + field(2, text)))
+    connection.close()
+    found = re.search(rb"experiments/[a-z]+-[0-9]+", answer)
+    assert found is not None
+    return found[0]
+
+
+def store_attention_maps(target: Target, count: int) -> bytes:
+    """Creates an experiment with `count` attention maps of 6 MB. Returns its name."""
+    name = create(target, "0", "5")
+    # A worker as the probe's, which wants a lease.
+    worker = field(1, field(1, b"maps") + field(3, 1) + field(4, 4))
+    connection = Connection(target, "127.0.0.1", timeout=60)
+    lease = call(target, connection, 1, SYNCHRONIZE, worker + field(2, b"process") + field(3, 1) + field(6, 1))
+    found = re.search(rb"(lease-([0-9]+)-[0-9a-f]+).*?(experiments/[\w.-]+/trials/[\w.-]+)", lease, re.DOTALL)
+    assert found is not None
+    tokens = 1200
+    packed = field(2, bytes(tokens)) + field(3, bytes(tokens))
+    attention = b"\x08\x05" + packed + b"\x20\x01\x28\x01" + field(6, bytes(4 * tokens * tokens))
+    for number in range(1, count + 1):
+        # Trial, attempt 1, sequence, step 1 and the map.
+        event = field(2, found[3]) + b"\x18\x01\x20" + varint(number) + b"\x28\x01" + field(13, attention)
+        request = field(1, found[1]) + b"\x10" + varint(int(found[2])) + field(3, event)
+        call(target, connection, 2 * number + 3, STREAM_EVENTS, request)
+    connection.close()
+    return name
+
+
+def unread_answers(target: Target, asked: list[tuple[str, bytes]], token: str, seconds: float, most: int = 1 << 31) -> Sent:
+    """Asks again and again on 64 connections, at most `most` times in all, and reads a thousand bytes of each answer."""
+    calls = [
+        (request_headers(EXPERIMENTS + method, {"authorization": "Bearer " + token}), message(request))
+        for method, request in asked
+    ]
+    connections = [Connection(target, address, window=1000) for address in FLOOD_ADDRESSES]
+    end = time.monotonic() + seconds
+    opened = 0
+    for stream in itertools.count(1, 2):
+        if opened >= most:
+            time.sleep(max(0.0, end - time.monotonic()))
+        if time.monotonic() > end or not 0 < target.memory("VmRSS") < TOO_MUCH_MB:
+            break
+        headers, request = calls[stream // 2 % len(calls)]
+        for connection in connections:
+            while connection.read(0):
+                pass
+            frames = frame(HEADERS, END_HEADERS, stream, headers) + frame(DATA, END_STREAM, stream, request)
+            with contextlib.suppress(OSError):
+                connection.socket.settimeout(0.01)
+                opened += connection.socket.send(frames) == len(frames)
+    for connection in connections:
+        connection.close()
+    return Sent(opened, min(most, 640), "calls")
+
+
+def neighbours_small_answers(target: Target, scale: float) -> Sent:
+    """Asks, with a token, for answers of 44 KB that nobody reads."""
+    name = create(target, "0", "1..20000")
+    return unread_answers(target, [("GetExperiment", field(1, name))], neighbour(target), 20 * scale)
+
+
+def neighbours_long_answers(target: Target, scale: float) -> Sent:
+    """Asks, with a token, for lists of megabytes and for attention maps, and reads little of them."""
+    maps = store_attention_maps(target, 3)
+    for _ in range(20):
+        name = create(target, "0..99", "1..20000")
+    asked = [
+        ("ListTrials", field(1, name)),
+        ("ListExperiments", b""),
+        ("QueryAttentionMaps", field(1, maps)),
+        ("SummarizeExperiment", field(1, name)),
+    ]
+    return unread_answers(target, asked, neighbour(target), 20 * scale)
+
+
+def neighbours_watchers(target: Target, scale: float) -> Sent:
+    """Watches, with a token, an experiment with attention maps 704 times and reads nothing of it."""
+    watch = field(1, store_attention_maps(target, 3)) + b"\x18\x01"  # follows
+    return unread_answers(target, [("WatchExperiment", watch)], neighbour(target), 20 * scale, most=704)
+
+
 FLOODS: dict[str, Callable[[Target, float], Sent]] = {
     "descriptors": descriptors,
     "gzip": gzip_bomb,
@@ -767,9 +912,16 @@ FLOODS: dict[str, Callable[[Target, float], Sent]] = {
     "health_watch": health_watch,
     "health_check": health_check,
     "tiny": tiny_frames,
+    "control": control,
     "neighbours_halves": neighbours_halves,
     "neighbours_reflection": neighbours_reflection,
     "neighbours_resolves": neighbours_resolves,
+    "neighbours_control": neighbours_control,
+    "neighbours_pings": neighbours_pings,
+    "neighbours_tiny": neighbours_tiny,
+    "neighbours_small_answers": neighbours_small_answers,
+    "neighbours_long_answers": neighbours_long_answers,
+    "neighbours_watchers": neighbours_watchers,
 }
 # Only for servers with TLS.
 TLS_FLOODS: dict[str, Callable[[Target, float], Sent]] = {
@@ -848,14 +1000,18 @@ def problems(result: dict[str, object], max_mb: float, max_seconds: float) -> li
 def main() -> int:
     """Runs the floods named on the command line. Exits with 1 if one exceeds the limits or sent too little."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("floods", nargs="*", metavar="FLOOD", help=f"one or more of {', '.join(FLOODS | TLS_FLOODS)}; default: all")
+    parser.add_argument(
+        "floods", nargs="*", metavar="FLOOD", help=f"one or more of {', '.join(FLOODS | TLS_FLOODS)}; default: all"
+    )
     parser.add_argument("--server", required=True, help="server address, on this machine")
     parser.add_argument("--pid", type=int, required=True, help="process id of the server, to read its memory")
     parser.add_argument("--tls", action="store_true", help="speak TLS; the certificate is not checked")
     parser.add_argument("--token_file", help="file with the probe's token; floods send no token")
     parser.add_argument("--scale", type=float, default=1.0, help="size of the floods; 1 is the full size")
     parser.add_argument("--max_mb", type=float, default=500, help="limit for the server's memory, in MB")
-    parser.add_argument("--max_seconds", type=float, default=2, help="limit for the longest wait of a heartbeat or a new client, in seconds")
+    parser.add_argument(
+        "--max_seconds", type=float, default=2, help="limit for the longest wait of a heartbeat or a new client, in seconds"
+    )
     arguments = parser.parse_args()
     host, port = arguments.server.rsplit(":", 1)
     if not host.startswith("127."):

@@ -60,6 +60,13 @@ class FloodsTest(unittest.TestCase):
         self.check(self.flood(["neighbours_resolves"], scale=0.2, max_mb=500))
         self.check(self.flood(["neighbours_halves"], scale=0.3, max_mb=500))
 
+    def test_control_frames_cost_little_with_and_without_a_token(self) -> None:
+        self.check(self.flood(["control", "neighbours_control", "neighbours_pings"], scale=0.2))
+
+    def test_neighbours_who_read_nothing_take_bounded_memory(self) -> None:
+        for name in ("neighbours_tiny", "neighbours_small_answers", "neighbours_long_answers", "neighbours_watchers"):
+            self.check(self.flood([name], scale=0.2, max_mb=500))
+
     def test_key_updates_delay_nobody_for_long(self) -> None:
         self.check(self.flood(["key_updates"], key="ec", scale=0.3))
 
