@@ -300,9 +300,9 @@ def varint(value: int) -> bytes:
     return encoded + bytes([value])
 
 
-def resolve_request(tasks: list[str], encodings: list[str]) -> bytes:
+def resolve_request(tasks: list[str], encodings: list[str], lengths: str = "5") -> bytes:
     """Returns a ResolveSpecificationRequest."""
-    text = SPECIFICATION.format(tasks=", ".join(tasks), encodings=", ".join(encodings), seeds="0", lengths="5")
+    text = SPECIFICATION.format(tasks=", ".join(tasks), encodings=", ".join(encodings), seeds="0", lengths=lengths)
     return field(1, b"\x08\x01" + field(2, text.encode()))  # YAML
 
 
@@ -738,9 +738,19 @@ def neighbours_reflection(target: Target, scale: float) -> Sent:
 
 def neighbours_resolves(target: Target, scale: float) -> Sent:
     """Has 60 large specifications resolved at once, with a token."""
+    return resolves(target, ["bucket_sort", "reverse_string", "parity_check"], 5000, "5", int(60 * scale))
+
+
+def neighbours_specifications(target: Target, _scale: float) -> Sent:
+    """Has four small specifications of 600 MB resolved at once, with a token."""
+    return resolves(target, ["bucket_sort"], 2000, "1..100000", 4)
+
+
+def resolves(target: Target, tasks: list[str], encodings: int, lengths: str, calls: int) -> Sent:
+    """Has a specification resolved by several calls at once, with a token. The server may refuse them."""
     token = neighbour(target)
-    encodings = [f"{{name: sin_cos, randomized: true, max_position: {1000 + n}, label: e{n}}}" for n in range(5000)]
-    request = resolve_request(["bucket_sort", "reverse_string", "parity_check"], encodings)
+    randomized = [f"{{name: sin_cos, randomized: true, max_position: {100000 + n}, label: e{n}}}" for n in range(encodings)]
+    request = resolve_request(tasks, randomized, lengths)
     done = 0
 
     def one() -> None:
@@ -751,12 +761,12 @@ def neighbours_resolves(target: Target, scale: float) -> Sent:
         done += 1
         connection.close()
 
-    threads = [threading.Thread(target=one) for _ in range(int(60 * scale))]
+    threads = [threading.Thread(target=one) for _ in range(calls)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    return Sent(done, int(60 * scale), "calls")
+    return Sent(done, calls, "calls")
 
 
 def repeated(target: Target, connections: list[Connection], frames: bytes, count: int, seconds: float) -> Sent:
@@ -916,6 +926,7 @@ FLOODS: dict[str, Callable[[Target, float], Sent]] = {
     "neighbours_halves": neighbours_halves,
     "neighbours_reflection": neighbours_reflection,
     "neighbours_resolves": neighbours_resolves,
+    "neighbours_specifications": neighbours_specifications,
     "neighbours_control": neighbours_control,
     "neighbours_pings": neighbours_pings,
     "neighbours_tiny": neighbours_tiny,

@@ -57,7 +57,7 @@ class FloodsTest(unittest.TestCase):
         self.check(self.flood(["reflection", "health_watch", "health_check", "tiny"], scale=0.3))
 
     def test_neighbours_with_a_token_delay_nobody_for_long(self) -> None:
-        self.check(self.flood(["neighbours_resolves"], scale=0.2, max_mb=500))
+        self.check(self.flood(["neighbours_resolves", "neighbours_specifications"], scale=0.2, max_mb=500))
         self.check(self.flood(["neighbours_halves"], scale=0.3, max_mb=500))
 
     def test_control_frames_cost_little_with_and_without_a_token(self) -> None:
@@ -75,6 +75,16 @@ class FloodsTest(unittest.TestCase):
 
     def test_a_server_out_of_descriptors_still_answers(self) -> None:
         self.check(self.flood(["descriptors", "descriptors"], scale=0.1, descriptors=64))
+
+    def test_the_table_of_the_threat_model_has_a_row_for_a_flood(self) -> None:
+        result = subprocess.run(
+            [sys.executable, str(FLOODS.with_name("table.py")), SERVER, SERVER, "--scale", "0.05", "health_watch"],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        number = r"\d+(\.\d+)?"
+        build = rf" \d+ → \d+ \| {number}, {number} \| {number} \|"
+        self.assertRegex(result.stdout.splitlines()[2], rf"^\| `health_watch` \|{build}{build}$")
 
     def test_the_probe_reports_a_call_that_fails(self) -> None:
         result = self.flood(["large"], scale=0.01, has_token=False)
