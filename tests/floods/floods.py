@@ -1023,7 +1023,7 @@ def main() -> int:
     parser.add_argument(
         "--max_seconds", type=float, default=2, help="limit for the longest wait of a heartbeat or a new client, in seconds"
     )
-    arguments = parser.parse_args()
+    arguments = parser.parse_intermixed_args()
     host, port = arguments.server.rsplit(":", 1)
     if not host.startswith("127."):
         parser.error("--server must be on the loopback, 127.0.0.0/8")

@@ -41,7 +41,7 @@ def main() -> int:
     parser.add_argument("after", help="server program")
     parser.add_argument("floods", nargs="*", help="default: all")
     parser.add_argument("--scale", type=float, default=1.0, help="size of the floods; 1 is the full size")
-    arguments = parser.parse_args()
+    arguments = parser.parse_intermixed_args()
     head = ["MB: peak → afterwards", "heartbeats, s: p99, max", "new client, s"]
     print("| flood | " + " | ".join(f"{each}, {time}" for time in ("before", "after") for each in head) + " |")
     print("| --- |" + " ---: |" * 6)
