@@ -2,6 +2,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/coordination/messages.h"
 
 namespace lengthwise::server {
 namespace {
@@ -21,6 +22,14 @@ TEST(LeaseIdsTest, IdFitsOnlyItsTokenAndPrincipal) {
 TEST(LeaseIdsTest, AnotherKeyMakesOtherIds) {
   EXPECT_FALSE(LeaseIds({.key = "one"}).Fits(LeaseIds({.key = "two"}).Make(1, "ada"), 1, "ada"));
   EXPECT_TRUE(LeaseIds({.key = "one"}).Fits(LeaseIds({.key = "one"}).Make(1, "ada"), 1, "ada"));
+}
+
+TEST(MostInLeaseTest, LeaseFitsAMessage) {
+  EXPECT_GT(MostInLease(500), 1000);
+  // 100,000 lengths.
+  EXPECT_LE(MostInLease(285'000) * 285'000, 8 << 20);
+  EXPECT_GE(MostInLease(285'000), 28);
+  EXPECT_EQ(MostInLease(int64_t{1} << 40), 1);
 }
 
 TEST(LeaseIdsTest, LeasesOfAnOlderProgramKeepTheirIds) {

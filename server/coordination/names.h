@@ -35,6 +35,9 @@ absl::StatusOr<int64_t> DecodePageToken(absl::string_view scope, absl::string_vi
 
 // The largest page that a request may ask for (CheckPage).
 inline constexpr int32_t kMaxPageSize = 1'000;
+// Number of experiments that are read at once: each has a specification and its text, which may
+// have megabytes.
+inline constexpr int32_t kExperimentsAtOnce = 16;
 // Number of entries in a page: the default for 0.
 int64_t PageSize(int32_t requested);
 

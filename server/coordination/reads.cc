@@ -99,14 +99,13 @@ absl::StatusOr<v1::ListExperimentsResponse> Reads::ListExperiments(
   constexpr absl::string_view kScope = "experiments";
   const int64_t size = PageSize(request.page_size());
   ASSIGN_OR_RETURN(const int64_t before, DecodePageToken(kScope, request.page_token()));
-  // Few at a time, because each record has a specification.
-  constexpr int64_t kRecords = 16;
   ASSIGN_OR_RETURN(const auto reader, storage_.Read());
   v1::ListExperimentsResponse response;
   size_t bytes = 0;
   int64_t last = before;
   while (true) {
-    ASSIGN_OR_RETURN(const auto records, reader->ListExperiments(last, request.owner(), kRecords));
+    ASSIGN_OR_RETURN(const auto records,
+                     reader->ListExperiments(last, request.owner(), kExperimentsAtOnce));
     for (const ExperimentRecord& record : records) {
       if (response.experiments_size() == size || bytes >= kPageBytes) {
         response.set_next_page_token(EncodePageToken(kScope, last));
@@ -117,7 +116,7 @@ absl::StatusOr<v1::ListExperimentsResponse> Reads::ListExperiments(
       bytes += experiment.ByteSizeLong();
       last = record.key;
     }
-    if (static_cast<int64_t>(records.size()) < kRecords) return response;
+    if (records.size() < kExperimentsAtOnce) return response;
   }
 }
 

@@ -61,13 +61,13 @@ struct Candidates {
 absl::StatusOr<Candidates> FindCandidates(StorageReader& reader, absl::string_view text) {
   Candidates found;
   for (int64_t before = 0;;) {
-    ASSIGN_OR_RETURN(const auto page, reader.ListExperiments(before, "", kMaxPageSize));
+    ASSIGN_OR_RETURN(const auto page, reader.ListExperiments(before, "", kExperimentsAtOnce));
     for (const ExperimentRecord& record : page) {
       found.all.push_back(record.id);
       if (record.name == text) found.of_specification.push_back(record.id);
       if (Begins(text, record.id)) found.begun.push_back(record.id);
     }
-    if (page.size() < kMaxPageSize) return found;
+    if (page.size() < kExperimentsAtOnce) return found;
     before = page.back().key;
   }
 }

@@ -125,7 +125,7 @@ absl::Status Submissions::FindEarlier(Submission& submission) const {
   const v1::ExperimentSpecification wanted = Compared(submission.grid.specification);
   ASSIGN_OR_RETURN(const auto reader, storage_.Read());
   for (int64_t before = 0;;) {
-    ASSIGN_OR_RETURN(const auto page, reader->ListExperiments(before, "", kMaxPageSize));
+    ASSIGN_OR_RETURN(const auto page, reader->ListExperiments(before, "", kExperimentsAtOnce));
     for (const ExperimentRecord& record : page) {  // newest first
       const bool resumes = UnendedTrials(record.counts) > 0;
       const bool repeats = submission.repeats.empty() && record.counts.succeeded() > 0;
@@ -144,7 +144,7 @@ absl::Status Submissions::FindEarlier(Submission& submission) const {
       }
       submission.repeats = ExperimentName(record.id);
     }
-    if (page.size() < kMaxPageSize) return absl::OkStatus();
+    if (page.size() < kExperimentsAtOnce) return absl::OkStatus();
     before = page.back().key;
   }
 }
