@@ -38,7 +38,7 @@ constexpr size_t kKeptBytes = 4 << 10;
 // needs one in 400 GB.
 constexpr int kMostKeyUpdates = 1000;
 // New streams that a principal may open at once after a pause.
-constexpr double kStreamBurst = 10'000;
+constexpr double kStreamBurst = 2'000;
 // The number of admitted addresses that are remembered.
 constexpr size_t kMostAdmitted = 10'000;
 // The client's socket and both ends of the pair.
