@@ -852,7 +852,7 @@ def store_attention_maps(target: Target, count: int) -> bytes:
         # Trial, attempt 1, sequence, step 1 and the map.
         event = field(2, found[3]) + b"\x18\x01\x20" + varint(number) + b"\x28\x01" + field(13, attention)
         request = field(1, found[1]) + b"\x10" + varint(int(found[2])) + field(3, event)
-        call(target, connection, 2 * number + 3, STREAM_EVENTS, request)
+        call(target, connection, 2 * number + 1, STREAM_EVENTS, request)
     connection.close()
     return name
 
