@@ -220,6 +220,7 @@ void CheckAnalyses(const v1::Evaluation& evaluation, const v1::Training& trainin
                    "needs lengths to record maps at; set evaluation.attention_lengths");
     }
   }
+  CheckInteger("evaluation.answers", evaluation.answers(), 0, 1'000, findings);
   for (int i = 0; i < evaluation.embedding_noise_size(); ++i) {
     const double deviation = evaluation.embedding_noise(i);
     // Written so that NaN is rejected.

@@ -34,6 +34,7 @@ v1::Evaluation Changed(v1::Evaluation evaluation, v1::Evaluation changes) {
   evaluation.clear_attention_inputs();
   evaluation.clear_attention_sequences();
   evaluation.clear_sequence_scores();
+  evaluation.clear_answers();
   evaluation.clear_embedding_noise();
   evaluation.clear_training_examples();
   if (changes.has_validation()) evaluation.clear_validation();

@@ -51,6 +51,9 @@ class WordTask : public tasks::TextTask {
     return {};
   }
   std::string Format(absl::Span<const int32_t>) const override { return ""; }
+  absl::StatusOr<std::vector<int32_t>> Parse(absl::string_view) const override {
+    return std::vector<int32_t>();
+  }
 
  private:
   int32_t vocabulary_, end_, padding_;

@@ -54,9 +54,6 @@ void CheckPacking(const v1::Training& training, Findings& findings) {
 void CheckTextEvaluation(const v1::Evaluation& evaluation, Findings& findings) {
   constexpr char kNotOfText[] = "does not apply to text tasks; remove it";
   if (evaluation.has_projection()) findings.Add("evaluation.projection", kNotOfText);
-  if (evaluation.attention_inputs_size() > 0) {
-    findings.Add("evaluation.attention_inputs", kNotOfText);
-  }
   if (evaluation.embedding_noise_size() > 0) findings.Add("evaluation.embedding_noise", kNotOfText);
   if (evaluation.training_examples() > 0) findings.Add("evaluation.training_examples", kNotOfText);
 }
@@ -81,6 +78,12 @@ int64_t CheckText(const v1::ExperimentSpecification& specification, const std::s
   CheckSizes("evaluation.interval_lengths", evaluation.interval_lengths(), task, findings);
   CheckSizes("evaluation.attention_lengths", evaluation.attention_lengths(), task, findings);
   CheckTextEvaluation(evaluation, findings);
+  for (int i = 0; i < evaluation.attention_inputs_size(); ++i) {
+    const absl::Status read = task.Parse(evaluation.attention_inputs(i).text()).status();
+    if (read.ok() && !evaluation.attention_inputs(i).text().empty()) continue;
+    findings.Add(absl::StrCat("evaluation.attention_inputs[", i, "].text"),
+                 read.ok() ? "required: the task reads text" : std::string(read.message()));
+  }
   if (!findings.empty()) return 0;
 
   const v1::Packing& packing = training.packing();

@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "random/permutation.h"
 #include "random/stream.h"
@@ -99,6 +101,10 @@ class TextTask : public Task {
                                    absl::Span<const int32_t> given) const = 0;
 
   virtual std::string Format(absl::Span<const int32_t> tokens) const = 0;
+  // What stands between the tokens in Format's text.
+  virtual absl::string_view separator() const { return ""; }
+  // Inverse of Format. INVALID_ARGUMENT names the first symbol that is no token.
+  virtual absl::StatusOr<std::vector<int32_t>> Parse(absl::string_view text) const = 0;
 };
 
 // The source of training examples.

@@ -423,6 +423,10 @@ TEST_F(ExperimentServiceTest, StreamsAnalysesByKind) {
   v1::Event scores;
   scores.set_trial("experiments/grid-1/trials/t1");
   scores.mutable_sequence_scores()->set_length(2);
+  v1::Event answer;
+  answer.set_trial(kTrial);
+  answer.mutable_answer()->set_length(3);
+  server_.Append(answer);
   server_.Append(errors);
   server_.Append(scores);
   const auto kinds = [&](const std::string& name, grpc::StatusCode expected) {
@@ -436,9 +440,11 @@ TEST_F(ExperimentServiceTest, StreamsAnalysesByKind) {
     EXPECT_EQ(reader->Finish().error_code(), expected);
     return result;
   };
-  EXPECT_THAT(kinds(kExperiment, grpc::StatusCode::OK),
-              ElementsAre(v1::Event::kSequenceScores, v1::Event::kAnswerErrors));
-  EXPECT_THAT(kinds(kTrial, grpc::StatusCode::OK), ElementsAre(v1::Event::kAnswerErrors));
+  EXPECT_THAT(
+      kinds(kExperiment, grpc::StatusCode::OK),
+      ElementsAre(v1::Event::kSequenceScores, v1::Event::kAnswerErrors, v1::Event::kAnswer));
+  EXPECT_THAT(kinds(kTrial, grpc::StatusCode::OK),
+              ElementsAre(v1::Event::kAnswerErrors, v1::Event::kAnswer));
   EXPECT_THAT(kinds("experiments/grid-1/trials/t9", grpc::StatusCode::NOT_FOUND), ElementsAre());
 }
 

@@ -175,7 +175,7 @@ absl::StatusOr<std::vector<int64_t>> Analyses(EventLog& log,
   std::vector<int64_t> positions;
   for (const int kind :
        {v1::Event::kSequenceScoresFieldNumber, v1::Event::kNoiseAccuraciesFieldNumber,
-        v1::Event::kAnswerErrorsFieldNumber}) {
+        v1::Event::kAnswerErrorsFieldNumber, v1::Event::kAnswerFieldNumber}) {
     RETURN_IF_ERROR(log.ForEachEvent(request.name(), kind, [&](const v1::Event& event) {
       positions.push_back(event.position());
     }));

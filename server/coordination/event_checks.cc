@@ -1,5 +1,6 @@
 #include "server/coordination/event_checks.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <initializer_list>
 #include <string>
@@ -58,6 +59,20 @@ std::string Problem(const v1::AnswerErrors& errors) {
     return "the columns of answer_errors by carry differ in length";
   }
   return errors.answers() >= 0 ? "" : "answer_errors.answers is negative";
+}
+
+std::string Problem(const v1::Answer& answer) {
+  if (answer.length() < 1) return "answer.length is below 1";
+  if (answer.input_number() < 0) return "answer.input_number is negative";
+  if (answer.sequence() < 0) return "answer.sequence is negative";
+  int32_t before = -1;
+  for (const int32_t symbol : answer.wrong()) {
+    if (symbol <= before) return "answer.wrong does not ascend from 0";
+    before = symbol;
+  }
+  return before < std::max(answer.expected_size(), answer.given_size())
+             ? ""
+             : "answer.wrong names a symbol that does not exist";
 }
 
 std::string Problem(const v1::Checkpoint& checkpoint) {
@@ -131,6 +146,8 @@ std::string Problem(const v1::Event& event) {
       return Problem(event.noise_accuracies());
     case v1::Event::kAnswerErrors:
       return Problem(event.answer_errors());
+    case v1::Event::kAnswer:
+      return Problem(event.answer());
     case v1::Event::kLogLine:
       if (static_cast<int64_t>(event.log_line().text().size()) <= kMaxLogLineBytes) return "";
       return absl::StrCat("log_line.text has ", event.log_line().text().size(),

@@ -103,6 +103,23 @@ TEST(EventChecksTest, WrongAnswersNameScoredSequences) {
   EXPECT_THAT(Problem(wrong), HasSubstr("places do not ascend from 0"));
 }
 
+TEST(EventChecksTest, WrongSymbolsOfAnAnswerExist) {
+  v1::Event event;
+  v1::Answer& answer = *event.mutable_answer();
+  EXPECT_THAT(Problem(event), HasSubstr("answer.length is below 1"));
+  answer.set_length(2);
+  answer.add_expected("1");
+  answer.add_expected("0");
+  answer.add_given("0");
+  answer.add_wrong(0);
+  answer.add_wrong(1);
+  EXPECT_EQ(Problem(event), "");
+  answer.add_wrong(2);
+  EXPECT_THAT(Problem(event), HasSubstr("answer.wrong names a symbol that does not exist"));
+  answer.set_wrong(2, 1);
+  EXPECT_THAT(Problem(event), HasSubstr("answer.wrong does not ascend from 0"));
+}
+
 TEST(EventChecksTest, AnswerErrorsByCarryHaveColumnsOfOneLength) {
   v1::Event event;
   event.mutable_answer_errors()->set_length(5);

@@ -119,6 +119,10 @@ class AdditionTask final : public TextTask {
     return FormatTokens(tokens);
   }
 
+  absl::StatusOr<std::vector<int32_t>> Parse(absl::string_view text) const override {
+    return ParseTokens(text);
+  }
+
  private:
   Digits DrawOperand(int64_t size, random::Stream& stream) const {
     Digits digits(static_cast<size_t>(size));

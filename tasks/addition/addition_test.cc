@@ -323,6 +323,11 @@ TEST(VocabularyTest, TokensReadAsTheyAreWritten) {
   }
   EXPECT_FALSE(ParseToken("<h102>").ok());
   EXPECT_FALSE(ParseToken("?").ok());
+  const std::vector<int32_t> tokens = {1, kBlank, kPlus, kFirstHint + 7, 9, kEquals};
+  EXPECT_EQ(ParseTokens(FormatTokens(tokens)).value(), tokens);
+  for (const std::string text : {"1<h7", "1-2", "<eos>"}) {
+    EXPECT_FALSE(ParseTokens(text).ok()) << text;
+  }
 }
 
 }  // namespace

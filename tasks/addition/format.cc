@@ -70,6 +70,22 @@ absl::StatusOr<int32_t> ParseToken(absl::string_view text) {
   return absl::NotFoundError(absl::StrCat("\"", text, "\" is not a token of additions"));
 }
 
+absl::StatusOr<std::vector<int32_t>> ParseTokens(absl::string_view text) {
+  std::vector<int32_t> tokens;
+  while (!text.empty()) {
+    const size_t end = text[0] == '<' ? text.find('>') : 0;
+    const absl::string_view symbol = text.substr(0, end == text.npos ? end : end + 1);
+    const absl::StatusOr<int32_t> token = ParseToken(symbol);
+    if (!token.ok() || *token == kEnd || *token == kPadding) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "it has \"", symbol, "\"; additions have digits, +, =, spaces and hints as <h7>"));
+    }
+    tokens.push_back(*token);
+    text.remove_prefix(symbol.size());
+  }
+  return tokens;
+}
+
 Digits Sum(const Problem& problem) { return Add(problem).sum; }
 Digits CarriesInto(const Problem& problem) { return Add(problem).carries; }
 

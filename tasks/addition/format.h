@@ -39,6 +39,9 @@ std::string FormatTokens(absl::Span<const int32_t> tokens);
 // Inverse of FormatTokens for a single token. NOT_FOUND for other text.
 absl::StatusOr<int32_t> ParseToken(absl::string_view text);
 
+// Inverse of FormatTokens. INVALID_ARGUMENT names the first part of the text that is no token.
+absl::StatusOr<std::vector<int32_t>> ParseTokens(absl::string_view text);
+
 // Digits of a number, least significant first.
 using Digits = std::vector<uint8_t>;
 

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "platform/status_macros.h"
 #include "random/permutation.h"
 
 namespace lengthwise::tasks::examples {
@@ -133,18 +134,23 @@ AnswerComparison FileText::Compare(const TextExample& example,
 }
 
 std::string FileText::Format(absl::Span<const int32_t> tokens) const {
-  return absl::StrJoin(tokens, set_->form == Form::kCharacters ? "" : " ",
-                       [&](std::string* out, int32_t token) {
-                         if (token == end_token()) {
-                           out->append("<eos>");
-                         } else if (token == padding_token()) {
-                           out->append("<pad>");
-                         } else if (vocabulary_.empty()) {
-                           absl::StrAppend(out, token);
-                         } else {
-                           out->append(vocabulary_[static_cast<size_t>(token)]);
-                         }
-                       });
+  return absl::StrJoin(tokens, separator(), [&](std::string* out, int32_t token) {
+    if (token == end_token()) {
+      out->append("<eos>");
+    } else if (token == padding_token()) {
+      out->append("<pad>");
+    } else if (vocabulary_.empty()) {
+      absl::StrAppend(out, token);
+    } else {
+      out->append(vocabulary_[static_cast<size_t>(token)]);
+    }
+  });
+}
+
+absl::StatusOr<std::vector<int32_t>> FileText::Parse(absl::string_view text) const {
+  ASSIGN_OR_RETURN(std::vector<int32_t> tokens, set_->ReadInput(text));
+  for (int32_t& symbol : tokens) symbol = inputs_[static_cast<size_t>(symbol)];
+  return tokens;
 }
 
 }  // namespace lengthwise::tasks::examples

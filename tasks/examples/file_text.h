@@ -46,6 +46,10 @@ class FileText : public TextTask {
   AnswerComparison Compare(const TextExample& example,
                            absl::Span<const int32_t> given) const override;
   std::string Format(absl::Span<const int32_t> tokens) const override;
+  absl::string_view separator() const override {
+    return set_->form == Form::kCharacters ? "" : " ";
+  }
+  absl::StatusOr<std::vector<int32_t>> Parse(absl::string_view text) const override;
 
   TextExample TextOf(const Example& example) const;
 

@@ -31,6 +31,8 @@ double ExampleSource::ExamplesOfStep(const v1::Training& training) const {
   return training.batch_size();
 }
 
+std::string Examples::Symbol(int64_t token, bool is_target) const { return absl::StrCat(token); }
+
 absl::StatusOr<std::vector<int64_t>> GivenTokens(const v1::TokenSequence& input, int64_t symbols) {
   if (!input.numbers().empty()) {
     return absl::InvalidArgumentError("it has numbers; the task's inputs are tokens");

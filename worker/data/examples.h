@@ -10,10 +10,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "proto/specification.pb.h"
 #include "random/stream.h"
@@ -81,6 +83,8 @@ struct GivenSequence {
   int64_t length = 0;
   std::vector<int64_t> tokens;  // [T], or
   std::vector<double> numbers;  // [T]
+  // [m]: 1 if the output is a part of the answer. Empty for text.
+  std::vector<uint8_t> mask = {};
 };
 
 // Source of a task's examples. `n` is a value on the task's axis (tasks::TaskEntry::axis): the
@@ -141,6 +145,12 @@ class Examples : public ExampleSource {
   // Number of outputs that are compared with targets. SequenceTokens may include placeholder tokens
   // for them.
   virtual int64_t OutputTokens(int64_t n) const = 0;
+  // True if a sequence ends with a placeholder for each of its outputs.
+  virtual bool has_placeholders() const { return false; }
+
+  // Text of a token of the input or, if `is_target`, of a class, and what stands between them.
+  virtual std::string Symbol(int64_t token, bool is_target) const;
+  virtual absl::string_view separator() const { return " "; }
 
   // Appends training samples to `batch`. Rows already in it, for example other members', must be of
   // the same `n`.

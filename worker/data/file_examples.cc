@@ -165,6 +165,16 @@ int64_t FileExamples::OutputTokens(int64_t n) const {
   return fewest.value_or(1);
 }
 
+std::string FileExamples::Symbol(int64_t token, bool is_target) const {
+  const auto& vocabulary = is_target ? set_->target_vocabulary : set_->input_vocabulary;
+  return vocabulary.empty() ? Examples::Symbol(token, is_target)
+                            : vocabulary[static_cast<size_t>(token)];
+}
+
+absl::string_view FileExamples::separator() const {
+  return set_->form == Form::kCharacters ? "" : " ";
+}
+
 int64_t FileExamples::LongestTraining(const v1::Training& training) const {
   int64_t longest = 0;
   for (auto group = set_->training.lower_bound(training.lengths().min());
@@ -314,6 +324,7 @@ absl::StatusOr<GivenSequence> FileExamples::Given(const v1::TokenSequence& input
         const Example& example = group.examples[first];
         if (example.inputs != size) continue;
         given.length = length;
+        given.mask.assign(example.targets, 1);
         if (answers_in_place()) return given;
         if (has_numbers()) given.numbers.resize(size + example.targets);
         if (!has_numbers()) given.tokens.resize(size + example.targets, set_->input_symbols);

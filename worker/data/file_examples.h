@@ -57,6 +57,9 @@ class FileExamples : public Examples {
   int64_t SequenceTokens(int64_t n) const override;
   // Outputs of the shortest target.
   int64_t OutputTokens(int64_t n) const override;
+  bool has_placeholders() const override { return !answers_in_place(); }
+  std::string Symbol(int64_t token, bool is_target) const override;
+  absl::string_view separator() const override;
   int64_t LongestTraining(const v1::Training& training) const override;
   // Examples of one size, which all examples of the length must have.
   void AppendTraining(const SampleAddresses& addresses, int64_t n, Batch& batch) const override;

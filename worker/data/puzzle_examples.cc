@@ -55,7 +55,7 @@ absl::StatusOr<GivenSequence> PuzzleExamples::Given(const v1::TokenSequence& inp
                                                    " tokens; the task's puzzles have ",
                                                    task_->cells(), ", row by row"));
   }
-  return GivenSequence{.length = 1, .tokens = std::move(tokens)};
+  return GivenSequence{.length = 1, .tokens = std::move(tokens), .mask = {1}};
 }
 
 }  // namespace lengthwise::worker::data

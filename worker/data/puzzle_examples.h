@@ -7,6 +7,7 @@
 
 #include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "tasks/puzzles.h"
@@ -23,6 +24,10 @@ class PuzzleExamples : public Examples {
   int64_t output_columns() const override { return task_->classes(); }
   int64_t InputTokens(int64_t n) const override { return task_->cells(); }
   int64_t OutputTokens(int64_t n) const override { return 1; }
+  // A class is an element, and an empty cell is none.
+  std::string Symbol(int64_t token, bool is_target) const override {
+    return Examples::Symbol(token + (is_target ? 1 : 0), is_target);
+  }
   int64_t SequenceTokens(int64_t n) const override { return task_->cells(); }
   absl::Status Prepare(uint64_t data_seed) override;
   void AppendTraining(const SampleAddresses& addresses, int64_t n, Batch& batch) const override;

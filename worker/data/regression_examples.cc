@@ -96,7 +96,10 @@ absl::StatusOr<GivenSequence> RegressionExamples::Given(const v1::TokenSequence&
                                                    " numbers; the task's inputs have ", rows,
                                                    ", a scratchpad's 0 among them"));
   }
-  return GivenSequence{.length = 1, .numbers = std::move(numbers)};
+  GivenSequence given{.length = 1, .numbers = std::move(numbers)};
+  given.mask.resize(static_cast<size_t>(rows));
+  task_->Mask(lengths_.max(), absl::MakeSpan(given.mask));
+  return given;
 }
 
 }  // namespace lengthwise::worker::data

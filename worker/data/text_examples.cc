@@ -6,10 +6,15 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "platform/status_macros.h"
 #include "specification/training_data.h"
 
 namespace lengthwise::worker::data {
 namespace {
+
+// Of Evaluation.lengths.
+constexpr int64_t kLargestSize = 100'000;
 
 // Appends the pieces of the sequence at places start .. end - 1 of the batch.
 void AddSequence(const tasks::PackedBatch& batch, size_t start, size_t end,
@@ -106,7 +111,20 @@ double TextExamples::ExamplesOfStep(const v1::Training& training) const {
 }
 
 absl::StatusOr<GivenSequence> TextExamples::Given(const v1::TokenSequence& input) const {
-  return absl::InvalidArgumentError("text tasks take no inputs of a user's");
+  std::vector<int64_t> tokens;
+  if (input.text().empty()) {
+    ASSIGN_OR_RETURN(tokens, GivenTokens(input, task_->end_token()));
+  } else {
+    ASSIGN_OR_RETURN(const std::vector<int32_t> parsed, task_->Parse(input.text()));
+    tokens.assign(parsed.begin(), parsed.end());
+  }
+  if (tokens.empty()) return absl::InvalidArgumentError("it is empty");
+  for (int64_t n = 1; n <= kLargestSize; ++n) {
+    if (!task_->Check(n).ok() || Question(/*seed=*/0, n, 0).prompt < tokens.size()) continue;
+    return GivenSequence{.length = n, .tokens = std::move(tokens)};
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("it has ", tokens.size(), " tokens, and no question of the task has as many"));
 }
 
 tasks::PackedBatch TextExamples::BatchOfStep(uint64_t data_seed, int64_t step) const {

@@ -82,7 +82,7 @@ class TextExamples : public ExampleSource {
   }
   int64_t LongestTraining(const v1::Training& training) const override;
   double ExamplesOfStep(const v1::Training& training) const override;
-  // Always INVALID_ARGUMENT.
+  // The prompt has the positions of the smallest size with a question of at least as many tokens.
   absl::StatusOr<GivenSequence> Given(const v1::TokenSequence& input) const override;
 
   // Returns the passes of a step (from 1), packed by tasks::PackTrainingBatch or PackEpochBatch.

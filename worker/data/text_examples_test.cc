@@ -94,6 +94,23 @@ TEST(TextExamplesTest, PassesAreGroupsOfEqualLengthThatFit) {
   }
 }
 
+TEST(TextExamplesTest, PromptOfAUserHasThePositionsOfTheSmallestSizeThatFits) {
+  const TextExamples examples = AdditionTexts();
+  for (int64_t size = 1; size <= 4; ++size) {
+    const tasks::TextExample question = examples.Question(7, size, 0);
+    v1::TokenSequence input;
+    input.set_text(examples.task().Format(question.Prompt()));
+    const GivenSequence given = examples.Given(input).value();
+    EXPECT_EQ(given.length, size);
+    EXPECT_THAT(given.tokens, testing::ElementsAreArray(question.Prompt()));
+  }
+  v1::TokenSequence input;
+  EXPECT_FALSE(examples.Given(input).ok());
+  input.set_text("1*2=");
+  EXPECT_THAT(std::string(examples.Given(input).status().message()),
+              testing::HasSubstr("it has \"*\""));
+}
+
 TEST(TextExamplesTest, OversizedExampleGetsItsOwnPass) {
   const TextPiece large = {std::vector<int64_t>(kPassTokens + 1, 1),
                            std::vector<int64_t>(kPassTokens + 1, 1)};

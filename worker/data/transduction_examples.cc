@@ -52,6 +52,7 @@ absl::StatusOr<GivenSequence> TransductionExamples::Given(const v1::TokenSequenc
   }
   GivenSequence given{.length = count, .tokens = std::move(tokens)};
   given.tokens.resize(static_cast<size_t>(SequenceTokens(count)), task_->input_size());
+  given.mask.assign(static_cast<size_t>(OutputTokens(count)), 1);
   return given;
 }
 

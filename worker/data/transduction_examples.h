@@ -20,6 +20,7 @@ class TransductionExamples : public Examples {
   int64_t output_columns() const override { return task_->output_size(); }
   int64_t InputTokens(int64_t n) const override { return task_->InputLength(n); }
   int64_t OutputTokens(int64_t n) const override { return task_->OutputLength(n); }
+  bool has_placeholders() const override { return true; }
   int64_t SequenceTokens(int64_t n) const override { return InputTokens(n) + OutputTokens(n); }
   void AppendTraining(const SampleAddresses& addresses, int64_t n, Batch& batch) const override;
   void AppendEvaluation(const EvaluationRows& rows, Batch& batch) const override;

@@ -23,6 +23,17 @@ constexpr int64_t kLogitCopies = 4;
 // residuals.
 constexpr int64_t kActivationCopies = 4;
 
+// Without targets.
+Batch BatchOf(const data::GivenSequence& given) {
+  return {
+      .rows = 1,
+      .tokens_per_row = static_cast<int64_t>(std::max(given.tokens.size(), given.numbers.size())),
+      .outputs_per_row = static_cast<int64_t>(given.mask.size()),
+      .tokens = given.tokens,
+      .numbers = given.numbers,
+      .mask = given.mask};
+}
+
 // A map's token for a position at which the model saw a number.
 constexpr int32_t kNumberToken = -1;
 
@@ -94,8 +105,11 @@ std::optional<std::vector<LengthScore>> Evaluator::Score(const models::Parameter
                                                          const ScoreOptions& options) const {
   const int64_t members = parameters.members();
   const int64_t sequences = examples_.EvaluationSequences(length, asked);
-  const std::unique_ptr<Scorer> scorer =
+  std::unique_ptr<Scorer> scorer =
       CreateScorer(examples_, members, parameters.any().device(), options.each_sequence);
+  if (options.answers > 0) {
+    scorer = WithAnswers(std::move(scorer), examples_, members, length, options.answers);
+  }
   auto scores = ScoreSource(parameters, length, sequences,
                             EvaluationSource(length, asked, options, /*whole_numbers=*/false),
                             keep_going, options.embedding_noise, *scorer);
@@ -184,35 +198,56 @@ v1::AttentionMap Evaluator::CaptureAttention(const models::ParameterSet& paramet
                               .count = 1,
                               .in_order = true},
                              batch);
-  v1::AttentionMap map = Capture(
-      parameters,
-      {.length = length, .tokens = std::move(batch.tokens), .numbers = std::move(batch.numbers)},
-      batch.outputs_per_row, sequence);
+  v1::AttentionMap map = Capture(parameters,
+                                 {.length = length,
+                                  .tokens = std::move(batch.tokens),
+                                  .numbers = std::move(batch.numbers),
+                                  .mask = std::move(batch.mask)},
+                                 sequence);
   map.set_sequence(static_cast<int32_t>(sequence));
   return map;
 }
 
 v1::AttentionMap Evaluator::CaptureAttention(const models::ParameterSet& parameters,
                                              const data::GivenSequence& given) const {
-  return Capture(parameters, given, examples_.OutputTokens(given.length), 0);
+  return Capture(parameters, given, 0);
+}
+
+v1::Answer Evaluator::Predict(const models::ParameterSet& parameters,
+                              const data::GivenSequence& given) const {
+  const std::unique_ptr<Scorer> scorer = WithAnswers(
+      CreateScorer(examples_, 1, parameters.any().device()), examples_, 1, given.length, 1);
+  const auto scores = ScoreSource(
+      parameters, given.length, /*sequences=*/1,
+      [&](int64_t, int64_t, Batch& batch) {
+        // The targets are not known, and no target is compared with.
+        batch = BatchOf(given);
+        if (examples_.targets() == data::Targets::kNumbers) {
+          batch.number_targets.resize(given.mask.size());
+        } else {
+          batch.targets.resize(given.mask.size());
+        }
+      },
+      [] { return true; }, /*embedding_noise=*/0, *scorer);
+  v1::Answer answer = scores->front().answers.front();
+  answer.clear_expected();
+  answer.clear_wrong();
+  return answer;
 }
 
 v1::AttentionMap Evaluator::Capture(const models::ParameterSet& parameters,
-                                    const data::GivenSequence& given, int64_t outputs,
-                                    int64_t sequence) const {
+                                    const data::GivenSequence& given, int64_t sequence) const {
   const int64_t length = given.length;
   const c10::NoGradGuard no_gradients;
   const int64_t members = parameters.members();
   const at::Device device = parameters.any().device();
-  Batch batch{.rows = 1, .tokens = given.tokens, .numbers = given.numbers};
-  const auto n = static_cast<int64_t>(std::max(batch.tokens.size(), batch.numbers.size()));
-  batch.tokens_per_row = n;
+  Batch batch = BatchOf(given);
   const data::BatchTensors tensors = data::ToTensors(batch, device, parameters.any().scalar_type());
-  const at::Tensor positions = Positions(length, members, n, device);
+  const at::Tensor positions = Positions(length, members, batch.tokens_per_row, device);
   models::Capture capture;
   const models::DropoutNumbers dropout = Dropout(length, members, sequence);
   (void)network_.Forward(parameters, data::ForEachMember(tensors.input, members), positions,
-                         outputs, &dropout, &capture);
+                         batch.outputs_per_row, &dropout, &capture);
 
   return MakeAttentionMap(given, positions, capture);
 }

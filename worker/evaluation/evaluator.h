@@ -88,6 +88,10 @@ class Evaluator {
   v1::AttentionMap CaptureAttention(const models::ParameterSet& parameters,
                                     const data::GivenSequence& given) const;
 
+  // Returns what the set's one member answers to a user's sequence.
+  v1::Answer Predict(const models::ParameterSet& parameters,
+                     const data::GivenSequence& given) const;
+
   // Returns the activations of the set's first member at the input tokens of the first `sequences`
   // evaluation sequences of `length`, or of all if fewer exist: one tensor [sequences,
   // InputTokens(length), d] on the CPU for each of models::Capture::depths.
@@ -109,10 +113,10 @@ class Evaluator {
                                                       const Source& source,
                                                       const std::function<bool()>& keep_going,
                                                       double embedding_noise, Scorer& scorer) const;
-  // Captures the attention for a sequence of so many outputs that is, or stands for, evaluation
-  // sequence `sequence` of its length.
+  // Captures the attention for a sequence that is, or stands for, evaluation sequence `sequence` of
+  // its length.
   v1::AttentionMap Capture(const models::ParameterSet& parameters, const data::GivenSequence& given,
-                           int64_t outputs, int64_t sequence) const;
+                           int64_t sequence) const;
   // Number of sequences of `tokens` tokens per chunk.
   int64_t Chunk(const models::ParameterSet& parameters, int64_t tokens) const;
   // Numbers for networks with dropout at evaluation; the same for all members.

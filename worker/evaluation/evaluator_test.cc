@@ -229,6 +229,57 @@ TEST_F(EvaluatorTest, StopsOnRequest) {
   EXPECT_EQ(oracle.chunks.size(), 3);
 }
 
+TEST_F(EvaluatorTest, KeepsTheFirstAnswersAndTheFirstMistakes) {
+  // The oracle is wrong at the first output unless the right class is 0, and right elsewhere.
+  const Oracle oracle(2.0);
+  const Evaluator evaluator(examples_, oracle, *positions_, {.seed = 5, .heads = 3, .d_model = 4});
+  data::Batch batch;
+  examples_.AppendEvaluation({.seed = 5, .n = 4, .asked = 50, .first = 0, .count = 50}, batch);
+  std::vector<int> wanted;
+  for (int i = 0, wrong = 0; i < 50; ++i) {
+    const bool is_wrong = batch.targets[static_cast<size_t>(4 * i)] != 0;
+    if (i < 3 || (is_wrong && wrong < 3)) wanted.push_back(i);
+    wrong += is_wrong;
+  }
+  const auto scores =
+      evaluator.Score(arena_->Members(0, 2), 4, 50, [] { return true; }, {.answers = 3});
+  for (const LengthScore& score : *scores) {
+    std::vector<int> kept;
+    for (const v1::Answer& answer : score.answers) {
+      kept.push_back(answer.sequence());
+      const auto first = static_cast<size_t>(4 * answer.sequence());
+      const std::string a = std::to_string(batch.targets[first]),
+                        b = std::to_string(batch.targets[first + 1]);
+      EXPECT_EQ(answer.length(), 4);
+      EXPECT_EQ(answer.input().substr(0, 3), a + " " + b);
+      EXPECT_EQ(answer.input().size(), 7u) << "no place for outputs: " << answer.input();
+      // Two of four outputs count.
+      EXPECT_THAT(answer.expected(), ElementsAre(a, b));
+      EXPECT_THAT(answer.given(), ElementsAre("0", b));
+      EXPECT_THAT(answer.wrong(), a == "0" ? ElementsAreArray(std::vector<int>())
+                                           : ElementsAreArray(std::vector<int>{0}));
+    }
+    EXPECT_EQ(kept, wanted);
+  }
+  // Nothing else changes.
+  const auto plain = evaluator.Score(arena_->Members(0, 2), 4, 50, [] { return true; });
+  EXPECT_EQ(plain->front().accuracy, scores->front().accuracy);
+  EXPECT_EQ(plain->front().loss, scores->front().loss);
+  EXPECT_TRUE(plain->front().answers.empty());
+}
+
+TEST_F(EvaluatorTest, AnswersTheUsersInput) {
+  const Oracle oracle(2.0);
+  const Evaluator evaluator(examples_, oracle, *positions_, {.seed = 5, .heads = 3, .d_model = 4});
+  v1::TokenSequence input;
+  for (const int32_t token : {2, 1, 0}) input.add_tokens(token);
+  const v1::Answer answer =
+      evaluator.Predict(arena_->Members(1, 1), examples_.Given(input).value());
+  EXPECT_EQ(answer.input(), "2 1 0");
+  EXPECT_THAT(answer.given(), ElementsAre("0", "1", "0"));
+  EXPECT_EQ(answer.expected_size() + answer.wrong_size(), 0);
+}
+
 TEST_F(EvaluatorTest, CapturesAttentionOfTheGivenSequence) {
   const Oracle oracle(2.0);
   const Evaluator evaluator(examples_, oracle, *positions_, {.seed = 5, .heads = 3, .d_model = 4});

@@ -167,6 +167,7 @@ std::optional<LengthScore> LanguageEvaluator::Score(const models::ParameterSet& 
                         static_cast<int64_t>(parameters.any().element_size());
   const int64_t chunk = std::max<int64_t>(1, options_.memory_bytes / std::max<int64_t>(1, bytes));
   AnswerTally tally(size, options.each_sequence);
+  AnswerSelection kept(options.answers);
   std::vector<float> each_loss;
   double loss = 0;
   int64_t tokens = 0;
@@ -183,29 +184,79 @@ std::optional<LengthScore> LanguageEvaluator::Score(const models::ParameterSet& 
     if (!losses.has_value()) return std::nullopt;
     loss += *losses;
     for (size_t i = 0; i < asked.size(); ++i) {
-      tally.Add(text_.task().Compare(asked[i], (*answers)[i]));
+      const tasks::AnswerComparison comparison = text_.task().Compare(asked[i], (*answers)[i]);
+      tally.Add(comparison);
+      if (v1::Answer* const answer = kept.Add(size, comparison.is_exact); answer != nullptr) {
+        Show(asked[i].Prompt(), asked[i].Answer(), *answer);
+        answer->mutable_expected()->Swap(answer->mutable_given());
+        Show(asked[i].Prompt(), (*answers)[i], *answer);
+        const int symbols = std::max(answer->expected_size(), answer->given_size());
+        for (int s = 0; s < symbols && !comparison.is_exact; ++s) {
+          const bool both = s < std::min(answer->expected_size(), answer->given_size());
+          if (!both || answer->expected(s) != answer->given(s)) answer->add_wrong(s);
+        }
+      }
       tokens += static_cast<int64_t>(asked[i].Answer().size());
     }
   }
   LengthScore score = tally.Score(tokens == 0 ? 0 : loss / static_cast<double>(tokens));
   score.each_loss = std::move(each_loss);
+  score.answers = kept.answers();
   return score;
+}
+
+void LanguageEvaluator::Show(absl::Span<const int32_t> prompt, absl::Span<const int32_t> given,
+                             v1::Answer& answer) const {
+  answer.set_input(text_.task().Format(prompt));
+  answer.set_separator(std::string(text_.task().separator()));
+  answer.clear_given();
+  for (const int32_t& token : given) {
+    if (token == text_.task().end_token()) return;
+    answer.add_given(text_.task().Format({&token, 1}));
+  }
+}
+
+tasks::TextExample LanguageEvaluator::Continued(const models::ParameterSet& parameters,
+                                                const data::GivenSequence& given) const {
+  tasks::TextExample example = {.tokens = {given.tokens.begin(), given.tokens.end()},
+                                .prompt = given.tokens.size()};
+  const std::vector<int32_t> answer =
+      Answer(parameters, given.length, {&example, 1}, [] { return true; })->front();
+  example.tokens.insert(example.tokens.end(), answer.begin(), answer.end());
+  return example;
+}
+
+v1::Answer LanguageEvaluator::Predict(const models::ParameterSet& parameters,
+                                      const data::GivenSequence& given) const {
+  const tasks::TextExample example = Continued(parameters, given);
+  v1::Answer answer;
+  answer.set_length(static_cast<int32_t>(given.length));
+  Show(example.Prompt(), example.Answer(), answer);
+  return answer;
+}
+
+v1::AttentionMap LanguageEvaluator::CaptureAttention(const models::ParameterSet& parameters,
+                                                     const data::GivenSequence& given) const {
+  return Capture(parameters, given.length, Continued(parameters, given));
 }
 
 v1::AttentionMap LanguageEvaluator::CaptureAttention(const models::ParameterSet& parameters,
                                                      int64_t size, int64_t sequence) const {
+  v1::AttentionMap map = Capture(parameters, size, text_.Question(options_.seed, size, sequence));
+  map.set_sequence(static_cast<int32_t>(sequence));
+  return map;
+}
+
+v1::AttentionMap LanguageEvaluator::Capture(const models::ParameterSet& parameters, int64_t size,
+                                            const tasks::TextExample& example) const {
   const c10::NoGradGuard no_gradients;
   const at::Device device = parameters.any().device();
   const at::Tensor positions = Positions(size, device);
-  const tasks::TextExample question = text_.Question(options_.seed, size, sequence);
-  const std::vector<TextPass> passes = data::MakePasses({text_.AnswerPiece(question)});
+  const std::vector<TextPass> passes = data::MakePasses({text_.AnswerPiece(example)});
   models::Capture capture;
   (void)model_.Forward(parameters, ToExampleGroups(passes[0], device), positions, nullptr,
                        &capture);
-  v1::AttentionMap map =
-      MakeAttentionMap({.length = size, .tokens = passes[0].tokens}, positions, capture);
-  map.set_sequence(static_cast<int32_t>(sequence));
-  return map;
+  return MakeAttentionMap({.length = size, .tokens = passes[0].tokens}, positions, capture);
 }
 
 }  // namespace lengthwise::worker::evaluation

@@ -59,7 +59,21 @@ class LanguageEvaluator {
   v1::AttentionMap CaptureAttention(const models::ParameterSet& parameters, int64_t size,
                                     int64_t sequence) const;
 
+  // For a user's prompt: what the model answers, and the attention to the prompt and this answer.
+  v1::Answer Predict(const models::ParameterSet& parameters,
+                     const data::GivenSequence& given) const;
+  v1::AttentionMap CaptureAttention(const models::ParameterSet& parameters,
+                                    const data::GivenSequence& given) const;
+
  private:
+  // The prompt with the model's answer.
+  tasks::TextExample Continued(const models::ParameterSet& parameters,
+                               const data::GivenSequence& given) const;
+  v1::AttentionMap Capture(const models::ParameterSet& parameters, int64_t size,
+                           const tasks::TextExample& example) const;
+  // Fills in the prompt, and the model's tokens up to its end token as text.
+  void Show(absl::Span<const int32_t> prompt, absl::Span<const int32_t> given,
+            v1::Answer& answer) const;
   // Answers questions whose prompts have equal length.
   std::optional<std::vector<std::vector<int32_t>>> AnswerTogether(
       const models::ParameterSet& parameters, const at::Tensor& positions,

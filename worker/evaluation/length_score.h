@@ -21,6 +21,8 @@ struct ScoreOptions {
   // True to evaluate again on whole numbers and set "rounding_accuracy" in `metrics`. The task must
   // have such sequences (data::Examples::HasWholeNumbers).
   bool rounding = false;
+  // Number of answers to keep: to the first sequences, and as many of the first that are not right.
+  int32_t answers = 0;
   // True to use validation sequences (data::EvaluationRows).
   bool validation = false;
   // True for sequences of Evaluation.validation, which no other evaluation has.
@@ -54,6 +56,31 @@ struct LengthScore {
   std::vector<v1::SequenceScores::WrongAnswer> wrong_answers;
   // For text: errors in the answers.
   std::optional<v1::AnswerErrors> errors;
+  // By ascending sequence. Empty unless requested.
+  std::vector<v1::Answer> answers;
+};
+
+// Selects the answers that ScoreOptions::answers asks for.
+class AnswerSelection {
+ public:
+  explicit AnswerSelection(int32_t most) : most_(most) {}
+
+  // Returns the place of the answer to the next sequence, to be filled in; null if it is not kept.
+  v1::Answer* Add(int64_t length, bool is_right) {
+    const int64_t sequence = sequences_++;
+    const bool is_kept_as_wrong = !is_right && wrong_++ < most_;
+    if (sequence >= most_ && !is_kept_as_wrong) return nullptr;
+    v1::Answer& answer = answers_.emplace_back();
+    answer.set_length(static_cast<int32_t>(length));
+    answer.set_sequence(static_cast<int32_t>(sequence));
+    return &answer;
+  }
+  std::vector<v1::Answer> answers() const { return answers_; }
+
+ private:
+  const int64_t most_;
+  int64_t sequences_ = 0, wrong_ = 0;
+  std::vector<v1::Answer> answers_;
 };
 
 }  // namespace lengthwise::worker::evaluation

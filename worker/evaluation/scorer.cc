@@ -1,8 +1,14 @@
 #include "worker/evaluation/scorer.h"
 
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "ATen/core/Tensor.h"
 #include "ATen/ops/log_softmax.h"
 #include "ATen/ops/zeros.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/types/span.h"
 #include "tasks/numeric/scores.h"
 
@@ -78,9 +84,11 @@ class ClassScorer : public Scorer {
   int64_t sequences_ = 0;
 };
 
-// A member's outputs for a sequence and their targets; those with mask 0 do not count.
+// A member's outputs for a sequence and their targets, numbers or classes; those with mask 0 do not
+// count.
 struct NumberSequence {
   size_t member = 0;
+  int64_t row = 0;
   absl::Span<const double> numbers;
   absl::Span<const double> targets;
   absl::Span<const uint8_t> mask;
@@ -89,8 +97,11 @@ struct NumberSequence {
 // Calls `take` for every sequence of every member; returns how many sequences a member has.
 template <typename Take>
 int64_t ForEachSequence(const at::Tensor& outputs, const BatchTensors& chunk, Take take) {
-  const at::Tensor numbers = outputs.squeeze(-1).to(at::kCPU, at::kDouble).contiguous();
-  const at::Tensor targets = chunk.number_targets.to(at::kCPU, at::kDouble).contiguous();
+  const bool classes = chunk.classes.defined();
+  const at::Tensor numbers =
+      (classes ? outputs.argmax(-1) : outputs.squeeze(-1)).to(at::kCPU, at::kDouble).contiguous();
+  const at::Tensor targets =
+      (classes ? chunk.classes : chunk.number_targets).to(at::kCPU, at::kDouble).contiguous();
   const at::Tensor mask = chunk.mask.to(at::kCPU, at::kByte).contiguous();
   const int64_t rows = numbers.size(1);
   const auto m = static_cast<size_t>(numbers.size(2));
@@ -100,6 +111,7 @@ int64_t ForEachSequence(const at::Tensor& outputs, const BatchTensors& chunk, Ta
   for (int64_t member = 0; member < numbers.size(0); ++member) {
     for (int64_t row = 0; row < rows; ++row) {
       take(NumberSequence{.member = static_cast<size_t>(member),
+                          .row = row,
                           .numbers = row_of(numbers.const_data_ptr<double>(), member * rows + row),
                           .targets = row_of(targets.const_data_ptr<double>(), row),
                           .mask = row_of(mask.const_data_ptr<uint8_t>(), row)});
@@ -203,7 +215,92 @@ class RoundingScorer : public Scorer {
   int64_t sequences_ = 0;
 };
 
+class AnswerScorer : public Scorer {
+ public:
+  AnswerScorer(std::unique_ptr<Scorer> scorer, const data::Examples& examples, int64_t members,
+               int64_t length, int32_t answers)
+      : scorer_(std::move(scorer)),
+        examples_(examples),
+        length_(length),
+        selections_(static_cast<size_t>(members), AnswerSelection(answers)) {}
+
+  void Add(const at::Tensor& outputs, const BatchTensors& chunk) override {
+    scorer_->Add(outputs, chunk);
+    const int64_t places = examples_.has_placeholders() ? outputs.size(2) : 0;
+    const auto on_host = [places](const at::Tensor& values, at::ScalarType type) {
+      if (!values.defined()) return values;
+      return values.select(0, 0)
+          .narrow(1, 0, values.size(2) - places)
+          .to(at::kCPU, type)
+          .contiguous();
+    };
+    const at::Tensor tokens = on_host(chunk.input.tokens, at::kLong);
+    const at::Tensor numbers = on_host(chunk.input.numbers, at::kDouble);
+    ForEachSequence(outputs, chunk, [&](const NumberSequence& sequence) {
+      std::vector<int32_t> wrong;
+      std::vector<std::string> expected, given;
+      for (size_t i = 0; i < sequence.mask.size(); ++i) {
+        if (sequence.mask[i] == 0) continue;
+        if (!IsRight(sequence, i)) wrong.push_back(static_cast<int32_t>(given.size()));
+        expected.push_back(Text(sequence.targets[i]));
+        given.push_back(Text(sequence.numbers[i]));
+      }
+      v1::Answer* const answer = selections_[sequence.member].Add(length_, wrong.empty());
+      if (answer == nullptr) return;
+      answer->mutable_wrong()->Add(wrong.begin(), wrong.end());
+      answer->mutable_expected()->Assign(expected.begin(), expected.end());
+      answer->mutable_given()->Assign(given.begin(), given.end());
+      answer->set_separator(std::string(examples_.separator()));
+      answer->set_input(Input(tokens, numbers, sequence.row));
+    });
+  }
+
+  std::vector<LengthScore> Scores() const override {
+    std::vector<LengthScore> scores = scorer_->Scores();
+    for (size_t i = 0; i < scores.size(); ++i) scores[i].answers = selections_[i].answers();
+    return scores;
+  }
+
+ private:
+  bool is_number() const { return examples_.targets() == data::Targets::kNumbers; }
+
+  bool IsRight(const NumberSequence& sequence, size_t i) const {
+    if (!is_number()) return sequence.numbers[i] == sequence.targets[i];
+    return tasks::numeric::AllClose(sequence.numbers.subspan(i, 1), sequence.targets.subspan(i, 1),
+                                    sequence.mask.subspan(i, 1), tasks::numeric::Closeness::kSum,
+                                    tasks::numeric::Tolerance());
+  }
+
+  std::string Text(double output) const {
+    if (is_number()) return absl::StrCat(output);
+    return examples_.Symbol(static_cast<int64_t>(output), /*is_target=*/true);
+  }
+
+  // Either tensor [B, n] may be undefined.
+  std::string Input(const at::Tensor& tokens, const at::Tensor& numbers, int64_t row) const {
+    std::vector<std::string> symbols;
+    for (int64_t i = 0; i < (tokens.defined() ? tokens : numbers).size(1); ++i) {
+      const int64_t token =
+          tokens.defined() ? tokens.const_data_ptr<int64_t>()[row * tokens.size(1) + i] : -1;
+      symbols.push_back(
+          token >= 0 ? examples_.Symbol(token, /*is_target=*/false)
+                     : absl::StrCat(numbers.const_data_ptr<double>()[row * numbers.size(1) + i]));
+    }
+    return absl::StrJoin(symbols, examples_.separator());
+  }
+
+  const std::unique_ptr<Scorer> scorer_;
+  const data::Examples& examples_;
+  const int64_t length_;
+  std::vector<AnswerSelection> selections_;  // by member
+};
+
 }  // namespace
+
+std::unique_ptr<Scorer> WithAnswers(std::unique_ptr<Scorer> scorer, const data::Examples& examples,
+                                    int64_t members, int64_t length, int32_t answers) {
+  return std::make_unique<AnswerScorer>(std::move(scorer), examples, members, length, answers);
+}
 
 std::unique_ptr<Scorer> CreateScorer(const data::Examples& examples, int64_t members,
                                      at::Device device, bool each_sequence) {

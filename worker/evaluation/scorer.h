@@ -31,6 +31,10 @@ class Scorer {
 std::unique_ptr<Scorer> CreateScorer(const data::Examples& examples, int64_t members,
                                      at::Device device, bool each_sequence = false);
 
+// Adds LengthScore::answers to the scores of `scorer`, as many as ScoreOptions::answers says.
+std::unique_ptr<Scorer> WithAnswers(std::unique_ptr<Scorer> scorer, const data::Examples& examples,
+                                    int64_t members, int64_t length, int32_t answers);
+
 // Scores sequences of whole numbers. Accuracy is the share of sequences whose outputs all round to
 // their targets; nothing else is measured.
 std::unique_ptr<Scorer> CreateRoundingScorer(double rounding_unit, int64_t members);

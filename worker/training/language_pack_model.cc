@@ -52,8 +52,12 @@ class LanguagePackModel : public PackTraining {
     return evaluator_.CaptureAttention(Parameters(member), length, sequence);
   }
 
-  v1::AttentionMap CaptureAttention(int64_t, const data::GivenSequence&) override {
-    std::abort();  // unreachable: TextExamples::Given fails
+  v1::AttentionMap CaptureAttention(int64_t member, const data::GivenSequence& given) override {
+    return evaluator_.CaptureAttention(Parameters(member), given);
+  }
+
+  v1::Answer Predict(int64_t member, const data::GivenSequence& given) override {
+    return evaluator_.Predict(Parameters(member), given);
   }
 
   std::vector<v1::Projection> Project(int64_t, int64_t, int64_t,

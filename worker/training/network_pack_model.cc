@@ -75,6 +75,10 @@ class NetworkPackModel : public PackTraining {
     return evaluator_.CaptureAttention(Parameters(member), given);
   }
 
+  v1::Answer Predict(int64_t member, const data::GivenSequence& given) override {
+    return evaluator_.Predict(Parameters(member), given);
+  }
+
   std::vector<v1::Projection> Project(int64_t member, int64_t fitted_length, int64_t sequences,
                                       absl::Span<const int32_t> lengths) override {
     return evaluation::ProjectActivations(evaluator_, Parameters(member), fitted_length, sequences,

@@ -96,9 +96,10 @@ std::optional<std::vector<PackEvaluation::Final>> PackEvaluation::Finally(
   double work = 0;
   const bool rounding = blueprint_.HasWholeNumbers();
   for (const int32_t length : evaluation.lengths()) {
-    const auto scores =
-        model_.Score(range, length, evaluation.sequences(), keep_going,
-                     {.each_sequence = evaluation.sequence_scores(), .rounding = rounding});
+    const auto scores = model_.Score(range, length, evaluation.sequences(), keep_going,
+                                     {.each_sequence = evaluation.sequence_scores(),
+                                      .rounding = rounding,
+                                      .answers = evaluation.answers()});
     if (!scores.has_value()) return std::nullopt;
     for (size_t i = 0; i < scores->size(); ++i) {
       const auto& score = (*scores)[i];
@@ -107,6 +108,8 @@ std::optional<std::vector<PackEvaluation::Final>> PackEvaluation::Finally(
         results[i].sequence_scores.push_back(EachSequence(length, score));
       }
       if (score.errors.has_value()) results[i].answer_errors.push_back(*score.errors);
+      results[i].answers.insert(results[i].answers.end(), score.answers.begin(),
+                                score.answers.end());
     }
     work += EvaluationWork(blueprint_, length);
     progress(results.front().accuracies.lengths_size(), work / all_work);
@@ -188,6 +191,7 @@ void PackEvaluation::Emit(int64_t member, int64_t step, Final result,
     *of_length.mutable_answer_errors() = std::move(errors);
     to.Send(std::move(of_length));
   }
+  for (v1::Answer& answer : result.answers) SendAnswer(to, std::move(answer));
   EmitAttention(to);
   EmitProjections(to);
 }
@@ -198,6 +202,12 @@ void PackEvaluation::Recipient::Send(v1::Event event) const {
 
 void PackEvaluation::Recipient::Warn(absl::string_view text) const {
   reporter.Log(step, v1::LogLine::WARNING, text);
+}
+
+void PackEvaluation::SendAnswer(const Recipient& to, v1::Answer answer) {
+  v1::Event event;
+  *event.mutable_answer() = std::move(answer);
+  to.Send(std::move(event));
 }
 
 void PackEvaluation::EmitSequenceScores(const Recipient& to,
@@ -243,20 +253,30 @@ void PackEvaluation::EmitAttention(const Recipient& to) const {
     }
   }
   for (int number = 1; number <= blueprint_.evaluation.attention_inputs_size(); ++number) {
-    EmitAttentionOfInput(to, number);
+    EmitOfInput(to, number);
   }
 }
 
-void PackEvaluation::EmitAttentionOfInput(const Recipient& to, int32_t number) const {
+void PackEvaluation::EmitOfInput(const Recipient& to, int32_t number) const {
   const v1::TokenSequence& input = blueprint_.evaluation.attention_inputs(number - 1);
-  const auto refuse = [&](absl::string_view why) {
-    to.Warn(absl::StrCat("no attention map of input ", number, ": ", why));
-  };
   const absl::StatusOr<data::GivenSequence> given = blueprint_.source().Given(input);
-  if (!given.ok()) return refuse(given.status().message());
-  const size_t tokens = std::max(given->tokens.size(), given->numbers.size());
-  const int64_t bytes = LayerBytes(blueprint_, static_cast<int64_t>(tokens));
-  if (bytes > kMaxBytes) return refuse(absl::StrCat("for one layer ", TooLarge(bytes)));
+  if (!given.ok()) {
+    to.Warn(absl::StrCat("no answer to input ", number, ": ", given.status().message()));
+    return;
+  }
+  v1::Answer answer = model_.Predict(to.member, *given);
+  answer.set_input_number(number);
+  SendAnswer(to, std::move(answer));
+  // A text's answer has tokens of its own.
+  const auto tokens =
+      blueprint_.text != nullptr
+          ? blueprint_.source().SequenceTokens(given->length)
+          : static_cast<int64_t>(std::max(given->tokens.size(), given->numbers.size()));
+  if (const int64_t bytes = LayerBytes(blueprint_, tokens); bytes > kMaxBytes) {
+    to.Warn(
+        absl::StrCat("no attention map of input ", number, ": for one layer ", TooLarge(bytes)));
+    return;
+  }
   v1::AttentionMap map = model_.CaptureAttention(to.member, *given);
   map.set_input_number(number);
   EmitMap(to, std::move(map));

@@ -34,6 +34,7 @@ class PackEvaluation {
     v1::NoiseAccuracies noise_accuracies;
     // Errors in the answers to text, one entry per length.
     std::vector<v1::AnswerErrors> answer_errors;
+    std::vector<v1::Answer> answers;
   };
 
   // Called after each length with the number of lengths done and their share of all work.
@@ -65,10 +66,11 @@ class PackEvaluation {
                           std::vector<Final>& results) const;
   bool EvaluateDataSets(MemberRange range, const KeepGoing& keep_going,
                         std::vector<Final>& results) const;
+  static void SendAnswer(const Recipient& to, v1::Answer answer);
   static void EmitSequenceScores(const Recipient& to, std::vector<v1::SequenceScores> scores);
   void EmitAttention(const Recipient& to) const;
-  // Emits the maps of the evaluation's attention_inputs entry `number`, counted from 1.
-  void EmitAttentionOfInput(const Recipient& to, int32_t number) const;
+  // Emits answer and maps of the evaluation's attention_inputs entry `number`, counted from 1.
+  void EmitOfInput(const Recipient& to, int32_t number) const;
   // Sends the map in as few events as possible.
   static void EmitMap(const Recipient& to, v1::AttentionMap map);
   void EmitProjections(const Recipient& to) const;

@@ -94,6 +94,9 @@ class PackModel {
   virtual v1::AttentionMap CaptureAttention(int64_t member, int64_t length, int64_t sequence) = 0;
   virtual v1::AttentionMap CaptureAttention(int64_t member, const data::GivenSequence& given) = 0;
 
+  // Returns a member's answer to a user's sequence.
+  virtual v1::Answer Predict(int64_t member, const data::GivenSequence& given) = 0;
+
   // See evaluation::ProjectActivations.
   virtual std::vector<v1::Projection> Project(int64_t member, int64_t fitted_length,
                                               int64_t sequences,

@@ -133,28 +133,64 @@ TEST(PackRunnerEvaluationTest, GivenInputsAndProjectionsFollowTheFinalEvaluation
   RecordingSession session;
   RunLease(LeaseOf({trial}), session);
   std::vector<v1::Event> events = session.events(0);
-  events.erase(events.begin(), events.end() - 8);
-  EXPECT_THAT(Outline(events),
-              ElementsAre("final 40", "attention 40", "attention 40", "log 40", "attention 40",
-                          "projection 40", "projection 40", "outcome 40"));
+  events.erase(events.begin(), events.end() - 10);
+  ASSERT_THAT(Outline(events), ElementsAre("final 40", "attention 40", "answer 40", "attention 40",
+                                           "log 40", "answer 40", "attention 40", "projection 40",
+                                           "projection 40", "outcome 40"));
 
   EXPECT_EQ(events[1].attention_map().input_number(), 0);
-  const v1::AttentionMap& map = events[2].attention_map();
+  const v1::Answer& answer = events[2].answer();
+  EXPECT_EQ(answer.input_number(), 1);
+  EXPECT_EQ(answer.input(), "0 1 0");
+  EXPECT_EQ(answer.given_size(), 3);
+  EXPECT_EQ(answer.expected_size(), 0);
+  const v1::AttentionMap& map = events[3].attention_map();
   EXPECT_EQ(map.input_number(), 1);
   EXPECT_EQ(map.length(), 3);
   EXPECT_THAT(map.tokens(), ElementsAre(0, 1, 0, 2, 2, 2));
   EXPECT_EQ(map.probabilities().size(), 1 * 2 * 6 * 6 * sizeof(float));
-  EXPECT_EQ(events[3].log_line().severity(), v1::LogLine::WARNING);
-  EXPECT_THAT(events[3].log_line().text(), HasSubstr("input 2: its token 2 is 2"));
-  EXPECT_EQ(events[4].attention_map().input_number(), 3);
+  EXPECT_EQ(events[4].log_line().severity(), v1::LogLine::WARNING);
+  EXPECT_THAT(events[4].log_line().text(), HasSubstr("no answer to input 2: its token 2 is 2"));
+  EXPECT_EQ(events[5].answer().input_number(), 3);
+  EXPECT_EQ(events[6].attention_map().input_number(), 3);
 
-  const v1::Projection& projection = events[5].projection();
+  const v1::Projection& projection = events[7].projection();
   EXPECT_EQ(projection.length(), 9);
   EXPECT_EQ(projection.fitted_length(), 6);
   EXPECT_EQ(projection.depths(), 2);
   EXPECT_EQ(projection.coordinates().size(), 2 * 5 * 9 * 2 * sizeof(float));
-  EXPECT_EQ(events[6].projection().length(), 6);
+  EXPECT_EQ(events[8].projection().length(), 6);
   // Maps, inputs and projections have no other effect.
+  EXPECT_EQ(session.History(0).front(), HistoryAlone(TinyTrial(1)).front());
+}
+
+// A model's answers to the sequences of each length; scores and everything else stay.
+TEST(PackRunnerEvaluationTest, AnswersAreRecordedForEachLength) {
+  v1::TrialSpecification trial = TinyTrial(1);
+  trial.mutable_evaluation()->set_answers(2);
+  RecordingSession session;
+  RunLease(LeaseOf({trial}), session);
+  std::map<int, int> first, by_length;
+  v1::LengthAccuracies final;
+  for (const v1::Event& event : session.events(0)) {
+    if (event.length_accuracies().final()) final = event.length_accuracies();
+    if (!event.has_answer()) continue;
+    const v1::Answer& answer = event.answer();
+    first[answer.length()] += answer.sequence() < 2;
+    ++by_length[answer.length()];
+    EXPECT_EQ(answer.expected_size(), answer.length());
+    EXPECT_EQ(answer.given_size(), answer.length());
+    for (int i = 0, wrong = 0; i < answer.given_size(); ++i) {
+      const bool is_wrong = answer.given(i) != answer.expected(i);
+      EXPECT_EQ(is_wrong, wrong < answer.wrong_size() && answer.wrong(wrong) == i);
+      wrong += is_wrong;
+    }
+  }
+  ASSERT_EQ(first.size(), static_cast<size_t>(final.lengths_size()));
+  for (const int length : final.lengths()) {
+    EXPECT_EQ(first[length], 2);
+    EXPECT_LE(by_length[length], 4);
+  }
   EXPECT_EQ(session.History(0).front(), HistoryAlone(TinyTrial(1)).front());
 }
 

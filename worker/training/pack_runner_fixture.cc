@@ -37,6 +37,7 @@ std::vector<std::string> Outline(const std::vector<v1::Event>& events) {
     if (event.has_sequence_scores()) outline.push_back("scores" + step);
     if (event.has_noise_accuracies()) outline.push_back("noise" + step);
     if (event.has_answer_errors()) outline.push_back("errors" + step);
+    if (event.has_answer()) outline.push_back("answer" + step);
     if (event.has_attention_map()) outline.push_back("attention" + step);
     if (event.has_projection()) outline.push_back("projection" + step);
     if (event.has_log_line()) outline.push_back("log" + step);

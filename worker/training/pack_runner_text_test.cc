@@ -59,6 +59,48 @@ TEST(PackRunnerTextTest, EmitsEveryFactInOrder) {
   EXPECT_EQ(map.probabilities().size(), 2 * 21 * 21 * sizeof(float));
 }
 
+TEST(PackRunnerTextTest, ShowsAnswersAsText) {
+  v1::TrialSpecification trial = TinyTextTrial();
+  trial.mutable_evaluation()->set_answers(16);
+  trial.mutable_evaluation()->set_sequence_scores(true);
+  trial.mutable_evaluation()->add_attention_inputs()->set_text("<h0>1<h1>2<h2>0+<h0>7<h1>0<h2>0=");
+  trial.mutable_evaluation()->add_attention_inputs()->set_text("12-7=");
+  RecordingSession session;
+  RunLease(LeaseOf({trial}), session);
+  ASSERT_EQ(session.OutcomeOf(0).kind(), v1::Outcome::COMPLETED) << session.OutcomeOf(0).reason();
+  std::map<int, v1::SequenceScores> scores;
+  std::vector<v1::Answer> own;
+  std::string warning;
+  int answers = 0, maps = 0;
+  for (const v1::Event& event : session.events(0)) {
+    if (event.has_sequence_scores()) {
+      scores[event.sequence_scores().length()] = event.sequence_scores();
+    }
+    if (event.has_log_line()) warning = event.log_line().text();
+    maps += event.attention_map().input_number() > 0;
+    if (!event.has_answer()) continue;
+    const v1::Answer& answer = event.answer();
+    if (answer.input_number() > 0) {
+      own.push_back(answer);
+      continue;
+    }
+    ++answers;
+    // "<h>a<h>a<h>a+<h>b<h>b<h>b=" and the sum's digits, each with its hint.
+    EXPECT_EQ(answer.input().back(), '=');
+    EXPECT_EQ(answer.expected_size(), 2 * (answer.length() + 1));
+    EXPECT_EQ(answer.separator(), "");
+    const bool is_right = scores.at(answer.length()).accuracies(answer.sequence()) == 1;
+    EXPECT_EQ(answer.wrong().empty(), is_right);
+  }
+  EXPECT_EQ(answers, 2 * 16);
+  ASSERT_EQ(own.size(), 1u);
+  EXPECT_EQ(own[0].input(), "<h0>1<h1>2<h2>0+<h0>7<h1>0<h2>0=");
+  EXPECT_EQ(own[0].length(), 2);
+  EXPECT_FALSE(own[0].given().empty());
+  EXPECT_EQ(maps, 1);
+  EXPECT_THAT(warning, HasSubstr("no answer to input 2: it has \"-\"; additions have digits"));
+}
+
 TEST(PackRunnerTextTest, ScoresSingleQuestions) {
   v1::TrialSpecification trial = TinyTextTrial();
   trial.mutable_evaluation()->set_sequence_scores(true);

@@ -155,18 +155,24 @@ TEST(RegressionTest, RecordsAttentionToGivenNumbers) {
   }
   *trial.mutable_evaluation()->add_attention_inputs() = NumbersOf({1, 2, 3});
   std::vector<v1::AttentionMap> maps;
+  std::vector<v1::Answer> answers;
   std::string warning;
   for (const v1::Event& event : RunAlone(trial)) {
+    if (event.has_answer()) answers.push_back(event.answer());
     if (event.attention_map().input_number() > 0) maps.push_back(event.attention_map());
     if (event.has_log_line()) warning = event.log_line().text();
   }
+  ASSERT_EQ(answers.size(), 2U);
+  EXPECT_EQ(answers[0].input(), "1.75 -0.25 1.25 -2 0");
+  EXPECT_FALSE(answers[0].given().empty());
+  EXPECT_NE(answers[0].given(0), answers[1].given(0));
   ASSERT_EQ(maps.size(), 2U);
   EXPECT_THAT(maps[0].numbers(), ElementsAreArray(numbers));
   EXPECT_EQ(maps[0].input_number(), 1);
   EXPECT_THAT(maps[1].numbers(), ElementsAre(14, -2, 10, -16, 0));
   EXPECT_EQ(maps[1].input_number(), 2);
   EXPECT_NE(maps[0].probabilities(), maps[1].probabilities());
-  EXPECT_THAT(warning, HasSubstr("no attention map of input 3: it has 3 numbers"));
+  EXPECT_THAT(warning, HasSubstr("no answer to input 3: it has 3 numbers"));
 }
 
 TEST(RegressionTest, ResumedTrialMatchesUninterrupted) {
