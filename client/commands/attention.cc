@@ -4,19 +4,15 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
 #include "client/commands/commands.h"
 #include "client/commands/local_training.h"
-#include "client/commands/number_list.h"
 #include "client/commands/program.h"
+#include "client/commands/quiet_evaluation.h"
 #include "client/connection/names.h"
 #include "client/display/numbers.h"
 #include "client/display/shaded_grid.h"
 #include "platform/status_macros.h"
-#include "specification/components.h"
 #include "tasks/catalogue.h"
-#include "tasks/examples/contents.h"
-#include "tasks/examples/entries.h"
 
 namespace lengthwise::client {
 namespace {
@@ -31,82 +27,18 @@ struct AttentionOptions {
   LocalWorkers workers;
 };
 
-// Returns true if the inputs of a file task are text.
-bool ReadsText(const v1::Component& task) {
-  if (!tasks::examples::IsExamples(task.name())) return false;
-  const auto contents =
-      tasks::examples::ParseContents(specification::ParametersOf(task).String("contents"));
-  return contents.ok() && contents->is_text();
-}
-
-// Parses the user's own input for a trial's task: text for files of text, real numbers for numeric
-// tasks, else tokens.
-absl::StatusOr<v1::TokenSequence> ReadInput(const std::string& typed,
-                                            const v1::Component& component,
-                                            const tasks::TaskEntry* task) {
-  v1::TokenSequence input;
-  // Tokens of text are in brackets, as in the JSON of recorded maps.
-  if (ReadsText(component) && typed[0] != '[') {
-    input.set_text(typed);
-    return input;
-  }
-  // Accepts the format that `lengthwise sample` prints, too: [0, 1, 1].
-  const std::string text = absl::StrReplaceAll(typed, {{"[", ""}, {"]", ""}});
-  const bool of_numbers = task != nullptr && task->kind == tasks::TaskKind::kRegression;
-  RETURN_IF_ERROR(of_numbers ? ReadNumbers("--input", text, *input.mutable_numbers())
-                             : ReadNumbers("--input", text, *input.mutable_tokens()));
-  if (input.tokens().empty() && input.numbers().empty()) {
-    return absl::InvalidArgumentError("--input: got nothing, expected tokens or numbers");
-  }
-  return input;
-}
-
-// Creates an evaluation in which a worker records the maps of the user's own input, and returns its
-// maps.
+// Returns the maps of the user's own input, which a worker records in an evaluation.
 absl::StatusOr<std::vector<v1::AttentionMap>> MapsOfInput(Program& program, Connection& connection,
                                                           const AttentionOptions& options,
                                                           const v1::Trial& trial) {
-  const tasks::TaskEntry* task = tasks::FindTask(trial.specification().task().name());
-  ASSIGN_OR_RETURN(const v1::TokenSequence input,
-                   ReadInput(options.input, trial.specification().task(), task));
-  std::optional<InterruptGuard> interrupts(std::in_place);
-  v1::EvaluateTrialRequest request;
-  request.set_trial(trial.name());
-  request.set_request_id(RandomRequestId());
-  request.set_owner(connection.DefaultOwner());
-  v1::Evaluation& evaluation = *request.mutable_evaluation();
-  *evaluation.add_attention_inputs() = input;
-  // Only the maps are wanted, so the evaluation computes as few scores as possible.
-  const bool has_lengths = task == nullptr || task->kind == tasks::TaskKind::kTransduction;
-  const auto& evaluated = trial.specification().evaluation().lengths();
-  if (task != nullptr && tasks::examples::IsExamples(task->name) && !evaluated.empty()) {
-    evaluation.add_lengths(evaluated.Get(0));  // a file task may have no examples of other lengths
-  } else {
-    evaluation.add_lengths(has_lengths ? input.tokens_size() : 1);
-  }
-  evaluation.set_sequences(1);
-  ASSIGN_OR_RETURN(auto created, connection.EvaluateTrial(request));
-  ASSIGN_OR_RETURN(const auto ended, TrainOrWatch(program, connection, created.experiment(),
-                                                  options.workers, interrupts, /*quiet=*/true));
-  if (ended == kInterrupted) return absl::CancelledError("interrupted");
-  ASSIGN_OR_RETURN(auto trials, connection.ListTrials(created.experiment().name(), ""));
-  if (trials.empty()) return absl::InternalError("the evaluation has no trial");
-  if (ended != kSuccess) {
-    return absl::AbortedError(
-        absl::StrCat("the evaluation ended without a map: ", trials.front().reason()));
-  }
-  ASSIGN_OR_RETURN(auto maps, connection.QueryAttentionMaps(trials.front().name(), 0));
-  std::vector<v1::AttentionMap> own;
-  for (v1::AttentionMap& map : maps) {
-    if (map.input_number() > 0) own.push_back(std::move(map));
-  }
-  if (!own.empty()) return own;
-  ASSIGN_OR_RETURN(const auto lines, connection.ListLogLines(trials.front().name()));
-  for (const v1::LogLine& line : lines) {
-    if (line.severity() != v1::LogLine::WARNING) continue;
-    return absl::InvalidArgumentError(absl::StrCat("--input: ", line.text()));
-  }
-  return own;
+  v1::Evaluation evaluation;
+  RETURN_IF_ERROR(AddInput(options.input, trial.specification(), evaluation));
+  ASSIGN_OR_RETURN(const v1::Trial evaluated,
+                   EvaluateQuietly(program, connection, trial, evaluation, options.workers));
+  ASSIGN_OR_RETURN(auto maps, connection.QueryAttentionMaps(evaluated.name(), 0));
+  std::erase_if(maps, [](const v1::AttentionMap& map) { return map.input_number() == 0; });
+  if (maps.empty()) return WhyNothing(connection, evaluated);
+  return maps;
 }
 
 void WriteJson(const v1::Trial& trial, const std::vector<v1::AttentionMap>& maps,
@@ -248,7 +180,7 @@ void AddAttention(Command root, Program& program) {
   command.AddOption("trial", options->trial, "EXPERIMENT/TRIAL, or EXPERIMENT/INDEX of the trial");
   command
       .AddOption("--input TOKENS", options->input,
-                 "Your own input, on which a worker runs the model: tokens, text for files of text "
+                 "Your own input, on which a worker runs the model: tokens, text for tasks on text "
                  "or, for tasks on real numbers, numbers including a scratchpad's 0")
       .NotEmpty();
   command.AddOption("--length N", options->length, "Shows only recorded maps of this length")

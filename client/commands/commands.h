@@ -28,6 +28,8 @@ void AddExport(Command root, Program& program);
 void AddPublish(Command root, Program& program);
 void AddCompare(Command root, Program& program);
 void AddAttention(Command root, Program& program);
+void AddErrors(Command root, Program& program);
+void AddPredict(Command root, Program& program);
 void AddAnalyze(Command root, Program& program);
 void AddEvaluate(Command root, Program& program);
 void AddExtend(Command root, Program& program);
@@ -50,13 +52,13 @@ void AddMan(Command root, Program& program);
 
 // In the order in which `lengthwise --help` lists them.
 inline constexpr void (*kCommands[])(Command, Program&) = {
-    AddRun,       AddValidate,   AddCheck,   AddSample,  AddCatalogueCommands,
-    AddSubmit,    AddWatch,      AddResults, AddPlot,    AddWeb,
-    AddReport,    AddPublish,    AddExport,  AddCompare, AddAnalyze,
-    AddAttention, AddEvaluate,   AddExtend,  AddList,    AddShow,
-    AddLogs,      AddCancel,     AddRetry,   AddDelete,  AddWorkers,
-    AddStorage,   AddBackup,     AddAuth,    AddConfig,  AddDoctor,
-    AddMan,       AddCompletion,
+    AddRun,       AddValidate, AddCheck,   AddSample,     AddCatalogueCommands,
+    AddSubmit,    AddWatch,    AddResults, AddPlot,       AddWeb,
+    AddReport,    AddPublish,  AddExport,  AddCompare,    AddAnalyze,
+    AddAttention, AddErrors,   AddPredict, AddEvaluate,   AddExtend,
+    AddList,      AddShow,     AddLogs,    AddCancel,     AddRetry,
+    AddDelete,    AddWorkers,  AddStorage, AddBackup,     AddAuth,
+    AddConfig,    AddDoctor,   AddMan,     AddCompletion,
 };
 
 // Starts `lengthwise web` on a server without credentials, and prints the page's address, that of

@@ -22,6 +22,7 @@ struct EvaluateOptions {
   std::optional<int32_t> attention_sequences;
   std::string projection_lengths;
   bool sequence_scores = false;
+  std::optional<int32_t> answers;
   std::vector<double> embedding_noise;
   std::optional<int64_t> training_examples;
   LocalWorkers workers;
@@ -40,6 +41,7 @@ absl::Status FillEvaluation(const EvaluateOptions& options, v1::Evaluation& eval
     evaluation.set_attention_sequences(*options.attention_sequences);
   }
   if (options.sequence_scores) evaluation.set_sequence_scores(true);
+  if (options.answers.has_value()) evaluation.set_answers(*options.answers);
   evaluation.mutable_embedding_noise()->Add(options.embedding_noise.begin(),
                                             options.embedding_noise.end());
   if (options.training_examples.has_value()) {
@@ -111,6 +113,8 @@ void AddEvaluate(Command root, Program& program) {
                     "Sequences with attention maps per length; default 1");
   command.AddFlag("--sequence_scores", options->sequence_scores,
                   "Also records the score of every sequence");
+  command.AddOption("--answers N", options->answers,
+                    "Also records this many answers per length, and as many with a mistake");
   command
       .AddOption("--embedding_noise LIST", options->embedding_noise,
                  "Also evaluates with noise of these standard deviations on the embeddings of "

@@ -21,12 +21,12 @@ using ::testing::StartsWith;
 TEST_F(CommandsTest, EveryCommandHasHelpWithAnExample) {
   EXPECT_EQ(Run({"--help"}), kSuccess);
   for (const std::string command :
-       {"run",        "validate",  "check",     "sample",  "tasks",      "encodings", "networks",
-        "optimizers", "schedules", "protocols", "submit",  "watch",      "results",   "compare",
-        "attention",  "evaluate",  "extend",    "list",    "show",       "cancel",    "retry",
-        "delete",     "workers",   "logs",      "storage", "backup",     "auth",      "config",
-        "plot",       "report",    "doctor",    "man",     "completion", "export",    "analyze",
-        "web",        "publish"}) {
+       {"run",        "validate",  "check",     "sample",   "tasks",  "encodings", "networks",
+        "optimizers", "schedules", "protocols", "submit",   "watch",  "results",   "compare",
+        "attention",  "errors",    "predict",   "evaluate", "extend", "list",      "show",
+        "cancel",     "retry",     "delete",    "workers",  "logs",   "storage",   "backup",
+        "auth",       "config",    "plot",      "report",   "doctor", "man",       "completion",
+        "export",     "analyze",   "web",       "publish"}) {
     EXPECT_THAT(out_, HasSubstr("\n  " + command + " "));
     std::ostringstream out;
     Program program(out, out);

@@ -76,7 +76,7 @@ TEST_F(CommandsTest, EvaluatesAStoredModel) {
       });
   EXPECT_EQ(Run({"evaluate", "e-1/0", "--lengths", "41..43", "--sequences", "7",
                  "--attention_lengths", "1..3", "--attention_sequences", "36", "--sequence_scores",
-                 "--embedding_noise", "0.02,0.1", "--training_examples", "80"}),
+                 "--answers", "3", "--embedding_noise", "0.02,0.1", "--training_examples", "80"}),
             kSuccess)
       << err_;
   EXPECT_THAT(out_, HasSubstr("Evaluating bucket_sort-encoder-none-lr0.001-seed0 again as "
@@ -91,6 +91,7 @@ TEST_F(CommandsTest, EvaluatesAStoredModel) {
   EXPECT_THAT(requests[0].evaluation().attention_lengths(), testing::ElementsAre(1, 2, 3));
   EXPECT_EQ(requests[0].evaluation().attention_sequences(), 36);
   EXPECT_TRUE(requests[0].evaluation().sequence_scores());
+  EXPECT_EQ(requests[0].evaluation().answers(), 3);
   EXPECT_THAT(requests[0].evaluation().embedding_noise(), testing::ElementsAre(0.02, 0.1));
   EXPECT_EQ(requests[0].evaluation().training_examples(), 80);
 }

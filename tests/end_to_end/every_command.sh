@@ -209,6 +209,9 @@ try results numbers --compare positional_attention/figure_2
 try results sums --compare addition_length_gen/statements
 try attention strings/0
 try attention strings/0 --input 0,1,1,0,1
+try errors strings/0 --length 20 --count 3
+try predict strings/0 --input 0,1,1,0,1
+try predict sums/0 --input '12+07='
 try evaluate strings/0 --lengths 4,20 --sequences 8
 try extend strings --seeds 2
 try watch strings
