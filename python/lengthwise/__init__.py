@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from lengthwise.client import Client
     from lengthwise.errors import FieldViolation, LengthwiseError, NotFoundError, UnavailableError
     from lengthwise.events import (
+        Answer,
         AttentionMap,
         Checkpoint,
         Event,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from lengthwise.trial import Trial
 
 __all__ = [
+    "Answer",
     "AttentionMap",
     "Checkpoint",
     "Client",

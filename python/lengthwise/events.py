@@ -170,6 +170,26 @@ class AttentionMap:
     probabilities: NDArray[numpy.float32]
 
 
+@dataclass(frozen=True)
+class Answer:
+    """What a model answered to one input, as text."""
+
+    # Input length.
+    length: int
+    # Number of the evaluation sequence of this length, from 0.
+    sequence: int
+    # Of evaluation.attention_inputs, from 1; 0 for an evaluation sequence.
+    input_number: int
+    input: str
+    # Symbols without an end token. `expected` is empty for an input of the user's.
+    expected: list[str]
+    given: list[str]
+    # Indices of the symbols that are wrong, missing or too many, ascending.
+    wrong: list[int]
+    # Between symbols: nothing or a space.
+    separator: str
+
+
 @dataclass(frozen=True, eq=False)
 class Projection:
     """Activations on their two main directions (proto/event.proto, Projection)."""
@@ -343,6 +363,13 @@ def to_projection(projection: event_pb2.Projection) -> Projection:
             : len(projection.explained_variance) // 2 * 2
         ].reshape(-1, 2),
     )
+
+
+def to_answer(answer: event_pb2.Answer) -> Answer:
+    return Answer(
+        answer.length, answer.sequence, answer.input_number, answer.input,
+        list(answer.expected), list(answer.given), list(answer.wrong), answer.separator,
+    )  # fmt: skip
 
 
 def to_sequence_scores(scores: event_pb2.SequenceScores) -> SequenceScores:

@@ -44,7 +44,8 @@ _IGNORED = {
     "training.stop_after_seconds", "training.stop_at_accuracy",
     "evaluation.every_steps", "evaluation.interval_lengths", "evaluation.interval_sequences",
     "evaluation.attention_lengths", "evaluation.attention_inputs", "evaluation.attention_sequences",
-    "evaluation.projection", "evaluation.sequence_scores", "evaluation.embedding_noise", "evaluation.seed",
+    "evaluation.projection", "evaluation.sequence_scores", "evaluation.answers", "evaluation.embedding_noise",
+    "evaluation.seed",
     # Compared as "scored lengths".
     "evaluation.lengths", "evaluation.seen_up_to",
     # Told with the statistic of a cell.

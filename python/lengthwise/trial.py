@@ -1,8 +1,10 @@
 """One model, trained and evaluated once."""
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,7 @@ import pandas
 import safetensors.numpy
 from numpy.typing import NDArray
 
-from lengthwise import events, frames, queries
+from lengthwise import events, frames, programs, queries
 from lengthwise._proto import event_pb2, experiment_service_pb2
 from lengthwise.arguments import check_arguments
 from lengthwise.connection import Connection
@@ -213,6 +215,33 @@ class Trial:
             for event in self._analyses()
             if event.HasField("sequence_scores")
         }
+
+    def answers(self) -> list[events.Answer]:
+        """What the model answered to sequences of the final evaluation, if evaluation.answers is set."""
+        return [events.to_answer(event.answer) for event in self._analyses() if event.HasField("answer")]
+
+    def errors(self, length: int = 0, count: int = 20) -> list[dict[str, Any]]:
+        """Answers with a mistake, as `lengthwise errors` finds them: "length", "sequence" from 1, "input", "expected",
+        "given" and "wrong", the indices of the wrong symbols.
+
+        `length`: by default the longest that the trial evaluates.
+        """
+        return self._ask("errors", f"--count={count}", *([f"--length={length}"] if length else []))
+
+    def predict(self, given: str | Iterable[float]) -> str:
+        """What the stored model answers to an input, as `lengthwise predict` shows: text, or a list of tokens or numbers."""
+        typed = given if isinstance(given, str) else f"[{', '.join(map(str, given))}]"
+        (answer,) = self._ask("predict", f"--input={typed}")
+        return str(answer["given"])
+
+    def _ask(self, command: str, *options: str) -> list[dict[str, Any]]:
+        """What a command that starts workers in a directory, or waits for those of a server, tells of this trial."""
+        connection = self._connection
+        where = {"data_dir": connection.data_dir} if connection.data_dir else asdict(connection.settings)
+        given = [f"--{name}={value}" for name, value in where.items() if value]
+        name = self.name.removeprefix("experiments/").replace("/trials/", "/")
+        told: list[dict[str, Any]] = json.loads(programs.ask([command, name, "--output=json", *options, *given])[0])
+        return told
 
     def noise_accuracies(self) -> dict[float, float]:
         """By the standard deviation of evaluation.embedding_noise."""

@@ -26,7 +26,7 @@ import grpc
 import numpy
 import pandas
 from lengthwise import connection, names
-from lengthwise._proto import experiment_service_pb2, rpc_details_pb2
+from lengthwise._proto import event_pb2, experiment_service_pb2, rpc_details_pb2
 from lengthwise.connection import Connection, Settings
 from lengthwise.errors import UsageError
 
@@ -339,6 +339,40 @@ class ClientTest(unittest.TestCase):
         self.assertEqual(list(table["index"]), [0, 1, 2, 3])
         self.assertTrue((table["end_time"] >= table["start_time"]).all())
         self.assertEqual([trial.encoding for trial in experiment.trials('encoding = "sin_cos"')], ["sin_cos"] * 2)
+
+    def test_a_trial_tells_what_it_answers(self):
+        evaluation = {**service.specification("answers")["evaluation"], "answers": 20}
+        specification = service.specification("answers", seeds=0, encodings="none", evaluation=evaluation)
+        experiment = self.client.submit(specification)
+        lease = self.worker.acquire()
+        (leased,) = lease.trials
+        self.worker.train(lease, leased)
+        right = event_pb2.Answer(length=6, input="1 0", expected=["0", "1"], given=["0", "1"], separator=" ")
+        wrong = event_pb2.Answer(length=6, sequence=3, input="1 0", expected=["0", "1"], given=["0"], wrong=[1], separator=" ")
+        facts = [event_pb2.Event(step=200, answer=one) for one in (right, wrong)]
+        facts.append(event_pb2.Event(step=200, outcome=event_pb2.Outcome(kind="COMPLETED", training_steps=200)))
+        self.worker._send(lease, leased, 13, facts)
+        trial = experiment.refresh().trial(0)
+        self.assertEqual(trial.answers()[1], lengthwise.Answer(6, 3, 0, "1 0", ["0", "1"], ["0"], [1], " "))
+        self.assertEqual(
+            trial.errors(length=6),
+            [{"length": 6, "sequence": 4, "input": "1 0", "expected": "0 1", "given": "0", "wrong": [1]}],
+        )
+
+        def answer() -> None:
+            while (found := self.worker.acquire()) is None:
+                pass
+            (again,) = found.trials
+            own = event_pb2.Answer(length=2, input_number=1, input="1 0", given=["0", "1"], separator=" ")
+            outcome = event_pb2.Outcome(kind="COMPLETED", training_steps=200)
+            self.worker._send(found, again, 1, [
+                event_pb2.Event(step=200, answer=own), event_pb2.Event(step=200, outcome=outcome)
+            ])  # fmt: skip
+
+        worker = threading.Thread(target=answer, daemon=True)
+        worker.start()
+        self.assertEqual(trial.predict([1, 0]), "0 1")
+        worker.join(service.DEADLINE)
 
     def test_a_trial_has_its_maps_and_its_model(self):
         experiment = self.submit_and_run("maps")
