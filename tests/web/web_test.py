@@ -463,9 +463,11 @@ class FeedTest(unittest.TestCase):
     def first(self, feed: Feed, after: int, count: int) -> list:
         async def read() -> list:
             messages = feed.messages(after)
-            found = [await messages.__anext__() for _ in range(count + 1)][1:]  # after the one about retries
+            found: list = []
+            while len(found) < count + 1:
+                found += [f"{message}\n\n" for message in (await messages.__anext__()).split("\n\n")[:-1]]
             await messages.aclose()
-            return found
+            return found[1 : count + 1]  # after the one about retries
 
         return asyncio.run(read())
 

@@ -24,6 +24,8 @@ from lengthwise.web.source import Source
 
 # Facts of one interval make one message.
 _INTERVAL_SECONDS = 0.25
+# More pages than these have longer intervals.
+_PAGES = 8
 _PROGRESS_SECONDS = 1.0
 # Without pages, a stream stays open for the next one this long.
 _KEEP_SECONDS = 60.0
@@ -64,6 +66,7 @@ class Feed:
         self._forgotten = 0
         self._state = ""
         self._news = asyncio.Event()
+        self._woken = time.monotonic()
         self._ended = False
         self.pages = 0
         self.used = time.monotonic()
@@ -88,8 +91,14 @@ class Feed:
         self._forgotten = position
 
     def _wake(self) -> None:
+        self._woken = time.monotonic()
         self._news.set()
         self._news = asyncio.Event()
+
+    def ping(self) -> None:
+        """Sends something now and then, so that a connection that is gone is noticed."""
+        if time.monotonic() - self._woken > _PING_SECONDS:
+            self._wake()
 
     async def messages(self, after: int) -> AsyncIterator[str]:
         """All after the position, then what comes."""
@@ -102,18 +111,17 @@ class Feed:
                 after = self._forgotten
                 yield _Changes(set(everything)).message(after)
             while not self._ended:
-                news = self._news
+                news, text = self._news, ""
                 new = list(itertools.takewhile(lambda one: one[0] > after, reversed(self._messages)))  # noqa: B023
                 for position, message in reversed(new):
                     after = position
-                    yield message
+                    text += message
                 if self._state != shown_state:
                     shown_state = self._state
-                    yield shown_state
-                try:
-                    await asyncio.wait_for(news.wait(), _PING_SECONDS)
-                except asyncio.TimeoutError:
-                    yield ": here\n\n"  # so that a connection that is gone is noticed
+                    text += shown_state
+                # One piece, because each costs what a small request does.
+                yield text or ": here\n\n"
+                await news.wait()
         finally:
             self.pages -= 1
             self.used = time.monotonic()
@@ -143,7 +151,8 @@ class ExperimentFeed(Feed):
 
     async def ready(self) -> None:
         """Waits until everything that comes from now on is noticed, or a second if the server does not answer."""
-        await asyncio.to_thread(self._ready.wait, 1.0)
+        if not self._ready.is_set():
+            await asyncio.to_thread(self._ready.wait, 1.0)
 
     def stop(self) -> None:
         super().stop()
@@ -233,7 +242,9 @@ class ExperimentFeed(Feed):
     async def _publish(self) -> None:
         told, told_fault = time.monotonic(), ""
         while True:
-            await asyncio.sleep(_INTERVAL_SECONDS)
+            # Many pages are told less often.
+            await asyncio.sleep(_INTERVAL_SECONDS * max(1, self.pages / _PAGES))
+            self.ping()
             with self._lock:
                 changes, position = self._changes, self.position
                 self._changes = _Changes()
@@ -294,6 +305,7 @@ class OverviewFeed(Feed):
         number = 0
         while True:
             await asyncio.sleep(_PROGRESS_SECONDS)
+            self.ping()
             if not self.pages:
                 continue
             connection = self._source.connection

@@ -41,6 +41,8 @@ from lengthwise.web.source import Source
 _HERE = Path(__file__).parent
 # Refreshes of one address take at most about this share of a processor; a first view never waits.
 _SHARE = 0.0125
+# Of a processor, to send one answer.
+_SENDING_SECONDS = 0.0005
 _KEPT_ADDRESSES = 100
 # More are read all at once instead of one by one.
 _MOST_SINGLE_READS = 50
@@ -269,7 +271,7 @@ class Site:
                         await asyncio.sleep(answer.next - time.monotonic())
                     began = time.monotonic()
                     answer.response, seconds = await asyncio.to_thread(_timed, make)
-                    answer.began, answer.next = began, began + seconds / _SHARE
+                    answer.began, answer.next = began, began + (seconds + answer.users * _SENDING_SECONDS) / _SHARE
                 return answer.response
         finally:
             answer.users -= 1
