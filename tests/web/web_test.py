@@ -1,6 +1,7 @@
 """`lengthwise web` in a browser, with a real server and a worker whose numbers are known."""
 import asyncio
 import contextlib
+import hashlib
 import http.client
 import json
 import os
@@ -207,6 +208,32 @@ class NumbersTest(WithExperiments):
     def test_loss_by_time_has_every_point(self):
         picture = json.loads(self.web.text(f"{self.trial_path}/figures/loss_over_time.json"))
         self.assertEqual(picture["panels"][0]["series"][0]["y"], [Numbers(2).loss(step) for step in Numbers.STEPS])
+
+    def test_heat_map_has_the_rates_of_the_results_at_every_step(self):
+        several = self.client.submit(specification("several", seeds=0, encodings="none", learning_rates=[0.001, 0.01]))
+        # The first rate is better during training at seen lengths and in the end at unseen ones; the rule is "seen".
+        scores = {0.001: ([0.75, 0.25], [0.5, 0.5, 0.95, 0.95]), 0.01: ([0.15, 0.85], [0.9, 0.9, 0.1, 0.1])}
+        while lease := self.worker.acquire():
+            (leased,) = lease.trials
+            during, ended = scores[leased.specification.learning_rate]
+            evaluations = [
+                event_pb2.LengthAccuracies(lengths=[2, 6], accuracies=during, losses=[1, 1], sequences=10),
+                event_pb2.LengthAccuracies(final=True, lengths=Numbers.LENGTHS, accuracies=ended, losses=[1] * 4, sequences=10),
+            ]
+            model = Numbers(0).model()
+            checkpoint = event_pb2.Checkpoint(sha256=hashlib.sha256(model).hexdigest(), size_bytes=len(model))
+            self.worker._upload(lease, leased, model, checkpoint)
+            outcome = event_pb2.Outcome(kind="COMPLETED", training_steps=200)
+            self.worker._send(lease, leased, 1, [
+                event_pb2.Event(step=100, length_accuracies=evaluations[0]),
+                event_pb2.Event(step=200, checkpoint=checkpoint),
+                event_pb2.Event(step=200, length_accuracies=evaluations[1]),
+                event_pb2.Event(step=200, outcome=outcome),
+            ])  # fmt: skip
+        for step, shown in (("", ["90.0", "90.0", "10.0", "10.0"]), ("&step=100", ["15.0", "85.0"])):
+            html = self.web.text(f"/experiments/{several.id}?part=heat{step}")
+            self.assertEqual(re.findall(r'<td class="level\d+">([^<]*)</td>', html), shown)
+        self.assertIn(">0.01<", self.web.text(f"/experiments/{several.id}?part=results"))
 
     def test_wrong_addresses_say_so(self):
         for path in ("/experiments/none-1", f"{self.path}/trials/none", "/experiments/none-1/figures/loss.csv", "/elsewhere"):

@@ -9,7 +9,7 @@ from lengthwise import plots, trial_history
 from lengthwise.connection import Connection
 from lengthwise.names import label, short_name
 from lengthwise.plots.data import PlottedExperiment, Trial, TrialFilter, keep
-from lengthwise.plots.groups import TrialGroup, group_trials, tasks_of
+from lengthwise.plots.groups import TrialGroup, best_rate, final_key, group_trials, tasks_of
 from lengthwise.plots.metrics import main_metric
 from lengthwise.plots.options import Options
 from lengthwise.plots.panels import set_loss_axis, task_title
@@ -76,6 +76,10 @@ def heat_maps(experiment: PlottedExperiment, wanted_step: int | None) -> HeatMap
     """At the last evaluation up to a step, or at the end: the numbers of accuracy_over_steps and accuracy_by_length."""
     experiment.evaluations(intervals=True)  # read once for all tasks
     groups = group_trials([experiment])
+    # Of each line the learning rate that `results` shows, at every step.
+    rates = [best_rate(group, final_key(experiment)) or group for group in groups]
+    experiment = experiment.copy()
+    experiment.choose([trial for one in rates for trial in one.trials])
     by_task = [(one, _lines_by_step(choose(experiment, TrialFilter([label(one.task)]), []))) for one in tasks_of(groups)]
     steps = sorted({step for _, lines in by_task for step in lines})
     if not steps:
