@@ -235,6 +235,22 @@ class NumbersTest(WithExperiments):
             self.assertEqual(re.findall(r'<td class="level\d+">([^<]*)</td>', html), shown)
         self.assertIn(">0.01<", self.web.text(f"/experiments/{several.id}?part=results"))
 
+    def test_wrong_symbols_of_answers_are_marked(self):
+        asked = self.client.submit(specification("asked", seeds=0, encodings="none"))
+        lease = self.worker.acquire()
+        answers = [
+            event_pb2.Answer(length=2, input="1 0", expected=["0", "1"], given=["0", "1"], separator=" "),
+            event_pb2.Answer(length=2, sequence=4, input=HOSTILE, expected=["0", "1"], given=["1"], wrong=[0, 1], separator=" "),
+        ]
+        self.worker._send(lease, lease.trials[0], 1, [event_pb2.Event(step=1, answer=one) for one in answers])
+        html = self.web.text(f"/experiments/{asked.id}/trials/{asked.trials()[0].id}?part=answers")
+        self.assertIn("Length 2: 1 of 2 shown answers without a mistake", html)
+        self.assertIn('<td data-label="Expected">0 1</td>\n<td data-label="Given"><span>0 1</span></td>', html)
+        self.assertIn('<span><mark title="wrong">1</mark> <mark title="wrong">_</mark></span>', html)
+        self.assertIn("&lt;img", html)
+        self.assertNotIn("<img", html)
+        self.assertIn("No answers are stored", self.web.text(f"{self.trial_path}?part=answers"))
+
     def test_wrong_addresses_say_so(self):
         for path in ("/experiments/none-1", f"{self.path}/trials/none", "/experiments/none-1/figures/loss.csv", "/elsewhere"):
             status, _, body = self.web.ask(path)

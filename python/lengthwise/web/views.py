@@ -230,9 +230,16 @@ def _attention(asked: Asked) -> dict[str, Any]:
 
 
 def _answers(asked: Asked) -> dict[str, Any]:
-    """What histories have of single sequences: accuracies, and the places of wrong digits."""
-    scores = [one.sequence_scores for one in asked.plotted().analyses() if one.HasField("sequence_scores")]
-    return {"scores": [(one, sum(accuracy == 1 for accuracy in one.accuracies)) for one in scores]}
+    """What histories have of single sequences: answers, by length or of the user's own inputs, and accuracies."""
+    events = asked.plotted().analyses()
+    scores = [one.sequence_scores for one in events if one.HasField("sequence_scores")]
+    answers: dict[str, list[dict[str, Any]]] = {}
+    for one in (event.answer for event in events if event.HasField("answer")):
+        title = "Inputs of your own" if one.input_number else f"Length {one.length}"
+        given = [*one.given, *["_"] * (len(one.expected) - len(one.given))] if one.expected else one.given
+        symbols = [(symbol, place in one.wrong) for place, symbol in enumerate(given)]
+        answers.setdefault(title, []).append({"of": one, "symbols": symbols})
+    return {"scores": [(one, sum(accuracy == 1 for accuracy in one.accuracies)) for one in scores], "answers": answers}
 
 
 def _workers(asked: Asked) -> dict[str, Any]:
