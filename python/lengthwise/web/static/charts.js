@@ -10,6 +10,8 @@ const Charts = (() => {
   };
   CORNERS[7] = CORNERS[6].map(([x, y]) => [0.7 * (x - y), 0.7 * (x + y)]);
   const MOST_MARKERS = 14;
+  // Between ticks of lengths and steps.
+  const WHOLE = [...Array(10).keys()].flatMap((power) => [1, 2, 5].map((digit) => digit * 10 ** power));
   // The same marks in the legend, filled and open.
   const GLYPHS = ["●■▲◆▼⬟✚✖◀▶⬢", "○□△◇▽⬠✛✕◁▷⬡"].map((glyphs) => [...glyphs]);
 
@@ -124,9 +126,10 @@ const Charts = (() => {
       time: false, distr: picture[which].scale === "linear" ? 1 : 3,
       ...(picture[which].range ? {range: (u, low, high) => (u.zoomed && which === "x" ? [low, high] : ends(box.picture[which]))} : {}),
     });
+    const whole = picture.x.scale === "linear" && box.panel.series.every((one) => one.x.every(Number.isInteger));
     return {
       width, height: Math.round(Math.min(340, Math.max(230, 0.62 * width))), series: shape.series, bands: shape.bands,
-      scales: {x: scale("x"), y: scale("y")}, axes: [axis("x"), axis("y", {size: 62})],
+      scales: {x: scale("x"), y: scale("y")}, axes: [axis("x", whole ? {incrs: WHOLE} : {}), axis("y", {size: 62})],
       cursor: {focus: {prox: 24}, drag: {x: true, y: false}}, legend: {live: true, markers: {width: 0, fill: (u, index) => shape.series[index].stroke}},
       hooks: {
         drawClear: [background(box, false)],
