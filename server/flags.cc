@@ -13,6 +13,7 @@
 #include "platform/user_directories.h"
 #include "platform/version.h"
 #include "rpc/address.h"
+#include "server/security/token_records.h"
 
 namespace lengthwise::server {
 namespace {
@@ -79,6 +80,11 @@ void AddAccess(Command command, Flags& flags) {
   command.AddFlag("--allow_python_networks", flags.core.allow_python_networks,
                   "Accept experiments with users' PyTorch modules (network `python`), whose code "
                   "workers with the same flag run");
+  command
+      .AddOption("--python_networks_from ROLE", flags.python_networks_from,
+                 "Role whose tokens may submit such experiments, beside administrators'")
+      .OneOf({"submitter", "admin"})
+      .ShowDefault();
   command
       .AddOption("--max_streams N", flags.quotas.streams,
                  "Maximum number of open watches and other streams of one principal. 0: no limit")
@@ -240,6 +246,7 @@ std::variant<Flags, int> ParseFlags(int argc, const char* const* argv) {
     std::cerr << "lengthwise_server: " << wrong << "\n";
     return 2;
   }
+  flags.core.python_networks_from = ParseRole(flags.python_networks_from);
   // In the environment and not on the command line, which every user of the machine can read.
   const auto secret = [](const char* name) {
     const char* value = std::getenv(name);

@@ -39,6 +39,8 @@ struct Flags {
   bool insecure_metrics = false;
   bool insecure_s3 = false;
   Quotas::Options quotas;
+  // A RoleName.
+  std::string python_networks_from = "submitter";
   // Interval at which the server connects to its own address.
   absl::Duration self_check_interval = absl::Seconds(10);
 };

@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "absl/algorithm/container.h"
+#include "models/networks/catalogue.h"
 #include "platform/status_macros.h"
 #include "rpc/status.h"
 #include "server/api/artifact_upload.h"
@@ -32,6 +34,13 @@ std::string PrincipalOf(const Caller& caller) {
   return caller.token_id.empty() ? "" : caller.principal;
 }
 
+// True if the experiment trains users' modules.
+bool HasCode(const v1::ExperimentSpecification& specification) {
+  return absl::c_any_of(specification.networks(), [](const v1::Component& network) {
+    return network.name() == models::kPythonNetwork;
+  });
+}
+
 }  // namespace
 
 absl::Status ExperimentService::CheckOwner(const Caller& caller, absl::string_view name) {
@@ -54,6 +63,10 @@ grpc::ServerUnaryReactor* ExperimentService::CreateExperiment(
                         absl::StatusOr<Submission> prepared =
                             core_.submissions().PrepareCreation(InNameOf(caller, asked));
                         if (!prepared.ok()) return done(prepared.status());
+                        if (HasCode(prepared->grid.specification)) {
+                          status = MaySubmitCode(caller, core_.options().python_networks_from);
+                        }
+                        if (!status.ok()) return done(status);
                         core_.Submit(std::make_shared<Submission>(*std::move(prepared)),
                                      &Submissions::Create, std::move(done));
                       });

@@ -22,6 +22,7 @@
 #include "absl/time/time.h"
 #include "platform/files.h"
 #include "platform/mutex.h"
+#include "proto/access_service.pb.h"
 #include "server/coordination/artifact_sweeper.h"
 #include "server/coordination/artifacts.h"
 #include "server/coordination/backups.h"
@@ -75,6 +76,8 @@ struct CoreOptions {
   int64_t max_data_bytes = int64_t{1} << 30;
   // Accepts experiments with users' PyTorch modules, whose code workers run.
   bool allow_python_networks = false;
+  // Who may submit them, beside administrators.
+  v1::Role python_networks_from = v1::SUBMITTER;
 };
 
 // Thread-safe.
@@ -102,6 +105,8 @@ class Core {
                                                     Dependencies dependencies);
   // With the specification resolver and the system clock.
   static absl::StatusOr<std::unique_ptr<Core>> Open(const CoreOptions& options);
+
+  const CoreOptions& options() const { return options_; }
   ~Core() {
     Stop();
     Interrupt();

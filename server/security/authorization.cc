@@ -132,6 +132,14 @@ absl::Status MayCall(const Caller& caller, absl::string_view method) {
                    "; ask an administrator for another token"));
 }
 
+absl::Status MaySubmitCode(const Caller& caller, v1::Role least) {
+  if (caller.role == least || caller.role == v1::ADMIN) return absl::OkStatus();
+  return absl::PermissionDeniedError(absl::StrCat(
+      caller.principal, "'s token has the role ", RoleName(caller.role),
+      "; this server takes the network \"python\", whose code its workers run, from the role ",
+      RoleName(least), " (--python_networks_from); ask an administrator to submit it"));
+}
+
 absl::Status MayChange(const Caller& caller, absl::string_view experiment,
                        absl::string_view owner) {
   if (caller.role == v1::ADMIN || caller.principal == owner) return absl::OkStatus();

@@ -74,6 +74,10 @@ const Rule* FindRule(absl::string_view method);
 // may.
 absl::Status MayCall(const Caller& caller, absl::string_view method);
 
+// OK if a caller that may submit may also submit users' code, which the server takes from the role
+// `least`, SUBMITTER or ADMIN, and from administrators. PERMISSION_DENIED.
+absl::Status MaySubmitCode(const Caller& caller, v1::Role least);
+
 // OK if a caller that may call a kChange method may do so for an experiment of `owner`.
 // PERMISSION_DENIED.
 absl::Status MayChange(const Caller& caller, absl::string_view experiment, absl::string_view owner);

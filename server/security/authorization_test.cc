@@ -137,6 +137,16 @@ TEST(Authorization, RefusalNamesAllowedRolesAndTheRemedy) {
             "submitter or admin; ask an administrator for another token");
 }
 
+TEST(Authorization, ServerMayTakeCodeFromAdministratorsAlone) {
+  EXPECT_TRUE(MaySubmitCode(With(v1::SUBMITTER), v1::SUBMITTER).ok());
+  EXPECT_TRUE(MaySubmitCode(With(v1::ADMIN), v1::SUBMITTER).ok());
+  EXPECT_TRUE(MaySubmitCode(With(v1::ADMIN), v1::ADMIN).ok());
+  EXPECT_TRUE(MaySubmitCode(AnonymousCaller(), v1::ADMIN).ok());
+  const absl::Status status = MaySubmitCode(With(v1::SUBMITTER), v1::ADMIN);
+  EXPECT_EQ(status.code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("from the role admin"));
+}
+
 TEST(Authorization, OnlyAdministratorsChangeOthersExperiments) {
   EXPECT_TRUE(MayChange(With(v1::SUBMITTER), "experiments/e-1", "ada").ok());
   EXPECT_TRUE(MayChange(With(v1::ADMIN), "experiments/e-1", "grace").ok());
