@@ -4,6 +4,7 @@ from __future__ import annotations
 import functools
 import json
 import os
+import tempfile
 import uuid
 import warnings
 from collections.abc import Mapping
@@ -112,8 +113,8 @@ class Client:
         ("quickstart"), or a dictionary like one. Values of a dictionary may also be NumPy arrays and scalars, pandas series,
         ranges, sets and paths.
 
-        Files of examples that its tasks name are checked by the program `lengthwise` and uploaded where the server does
-        not have them. A dictionary's are in the current directory.
+        Files of examples that its tasks name, and files of networks, are checked by the program `lengthwise` and uploaded
+        where the server does not have them. A dictionary's are in the current directory.
 
         With the same `request_id` the call may be repeated: it returns what the first one created. After an
         UnavailableError the client repeats it once. All mistakes of a specification are in the `violations` of the error.
@@ -133,6 +134,18 @@ class Client:
         *,
         validate_only: bool,
     ) -> experiment_service_pb2.CreateExperimentResponse:
+        with tempfile.TemporaryDirectory() as archives:
+            return self._create_with(specification, request_id, owner, archives, validate_only=validate_only)
+
+    def _create_with(
+        self,
+        specification: str | os.PathLike[str] | Mapping[str, Any],
+        request_id: str,
+        owner: str,
+        archives: str,
+        *,
+        validate_only: bool,
+    ) -> experiment_service_pb2.CreateExperimentResponse:
         path = None
         specification = checked_specification(specification)
         if isinstance(specification, dict):
@@ -149,7 +162,7 @@ class Client:
                     raise LengthwiseError(f"cannot read {path}: {error.strerror}") from error
             elif programs.has_program():
                 # The name of one that is installed.
-                text, _ = example_files.resolve(b"", path)
+                text, _ = example_files.resolve(b"", path, archives)
             else:
                 raise LengthwiseError(f"{path}: a specification's file ends in one of {', '.join(FORMATS)}")
         # As on the command line without a token.
@@ -181,7 +194,7 @@ class Client:
         except LengthwiseError as error:
             if not example_files.names_files(error):
                 raise
-        resolved, files = example_files.resolve(text, path)
+        resolved, files = example_files.resolve(text, path, archives)
         request.specification_text.format = specification_pb2.SpecificationText.JSON
         request.specification_text.text = resolved
         try:

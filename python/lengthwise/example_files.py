@@ -1,4 +1,4 @@
-"""Specifications whose tasks are files of examples: checked by the program `lengthwise`, which reads such files."""
+"""Specifications that name files of examples or of networks: checked by the program `lengthwise`, which reads them."""
 from __future__ import annotations
 
 import json
@@ -28,11 +28,13 @@ def names_files(error: LengthwiseError) -> bool:
     return any("nothing is known of the file" in violation.description for violation in error.violations)
 
 
-def resolve(text: bytes, path: Path | None) -> tuple[bytes, list[ExampleFile]]:
-    """The specification as JSON with what its files hold, and these files, which are beside `path` or, without it, here."""
+def resolve(text: bytes, path: Path | None, archives: str) -> tuple[bytes, list[ExampleFile]]:
+    """The specification as JSON with what its files hold, and these files, which are beside `path` or, without it, here.
+    Those of networks are archives in the directory `archives`.
+    """
     # After "--", because a path such as "-mine.yaml" looks like an option.
-    resolved, told = programs.ask(["validate", "--resolved", "--", str(path or "-")], text)
-    programs.warn_of(told, stacklevel=4)
+    resolved, told = programs.ask(["validate", "--resolved", "--archives", archives, "--", str(path or "-")], text)
+    programs.warn_of(told, stacklevel=5)
     tasks: list[dict[str, Any]] = [task.get("parameters", {}) for task in json.loads(resolved)["tasks"]]
     directory = path.parent if path else Path()
     files = {
@@ -41,6 +43,7 @@ def resolve(text: bytes, path: Path | None) -> tuple[bytes, list[ExampleFile]]:
         for name in ("train", "test")
         if task.get(f"{name}_sha256")
     }
+    files |= {archive.name: archive for archive in Path(archives).iterdir()}
     return resolved, [ExampleFile(file, sha256) for sha256, file in files.items()]
 
 

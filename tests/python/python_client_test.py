@@ -89,6 +89,25 @@ class ClientTest(unittest.TestCase):
         self.assertEqual((first.field, first.description.partition(":")[0]), ("mine.jsonl:2", "column 11"))
         self.assertEqual((second.field, second.description.partition(",")[0]), ("learning_rates[0]", "got -1"))
 
+    def test_submits_the_file_of_a_network(self):
+        directory = service.new_directory()
+        (directory / "net.py").write_text("class Net: pass\n")
+        network = {"name": "python", "file": "net.py", "class": "Net"}
+        specification = service.specification("module", networks=network, encodings="own", evaluation={"lengths": [2]})
+        path = directory / "module.json"
+        path.write_text(json.dumps(specification))
+        self.assertEqual(len(self.client.validate(path)), 2)
+        for _ in range(2):  # the second time nothing is uploaded
+            experiment = self.client.submit(path)
+            self.assertEqual(experiment.counts.queued, 2)
+            experiment.cancel()
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir(directory)
+        self.client.submit(specification).cancel()
+        (directory / "net.py").unlink()
+        with self.assertRaisesRegex(lengthwise.LengthwiseError, "net.py"):
+            self.client.submit(path)
+
     def test_submits_a_dictionary_or_a_file(self):
         by_dictionary = self.client.submit(service.specification("both"), owner="ada")
         path = service.new_directory() / "both.yaml"

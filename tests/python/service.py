@@ -70,7 +70,7 @@ class Server:
             self._process = subprocess.Popen(
                 [*self._limit, SERVER, "--listen", self.address, "--metrics_listen", "127.0.0.1:0",
                  "--data_dir", str(self.directory / "data"), "--ready_file", str(ready),
-                 "--heartbeat_interval", "100ms", "--lease_duration", self._lease_duration],
+                 "--heartbeat_interval", "100ms", "--lease_duration", self._lease_duration, "--allow_python_networks"],
                 stdout=log, stderr=log, env=ENVIRONMENT,
             )  # fmt: skip
         end = time.monotonic() + DEADLINE
