@@ -23,6 +23,7 @@
 #include "absl/time/time.h"
 #include "command_line/definition.h"
 #include "models/kernels/adam_cuda.h"
+#include "models/python_network/process.h"
 #include "platform/descriptors.h"
 #include "platform/flag_checks.h"
 #include "platform/log.h"
@@ -70,6 +71,7 @@ struct Flags {
   bool exit_with_parent = false;
   bool allow_python_networks = false;
   std::string python;
+  std::string python_limit;
   // Empty: no metrics.
   std::string metrics_listen;
   bool insecure_metrics = false;
@@ -233,6 +235,10 @@ void AddFlags(command_line::Command command, Flags& flags) {
   command.AddOption("--python PATH", flags.python,
                     "Python with PyTorch 1.13 or newer for users' modules; default "
                     "$LENGTHWISE_PYTHON_NETWORKS, or python3");
+  command
+      .AddOption("--python_limit DURATION", flags.python_limit,
+                 "Longest time of one step of a user's module, and of making it [10m]")
+      .Check(platform::CheckDuration);
   command.AddFlag("--exit_with_parent", flags.exit_with_parent,
                   "Exit, as on SIGTERM, when the process that started this one ends");
 }
@@ -412,9 +418,10 @@ int Main(int argc, char** argv) {
     }
   }
   if (flags.allow_python_networks) {
-    const char* chosen = std::getenv("LENGTHWISE_PYTHON_NETWORKS");
-    if (flags.python.empty() && chosen != nullptr) flags.python = chosen;
-    flags.runner.python = flags.python.empty() ? "python3" : flags.python;
+    flags.runner.python = flags.python.empty() ? models::DefaultInterpreter() : flags.python;
+    if (!flags.python_limit.empty()) {
+      absl::ParseDuration(flags.python_limit, &flags.runner.python_limit);
+    }
   }
   return Run(flags, signals);
 }

@@ -24,6 +24,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "proto/event.pb.h"
 #include "proto/worker_service.pb.h"
 
@@ -120,6 +121,8 @@ struct PackRunnerOptions {
   std::string kernels = "auto";
   // Python interpreter that computes users' modules; empty: their trials fail temporarily here.
   std::string python;
+  // A module that does not answer for this time is ended.
+  absl::Duration python_limit = absl::Minutes(10);
 };
 
 // Implemented in worker/training. INVALID_ARGUMENT: no such device (the message lists those

@@ -10,6 +10,7 @@
 #include "client/connection/private_service.h"
 #include "client/diagnosis/diagnosis.h"
 #include "client/display/numbers.h"
+#include "models/python_network/process.h"
 #include "platform/version.h"
 
 namespace lengthwise::client {
@@ -76,6 +77,16 @@ Findings AskServer(const rpc::Settings& settings) {
   return InspectService(answers, Self());
 }
 
+// What computes users' PyTorch modules here.
+Finding InspectModules() {
+  const std::string python = models::DefaultInterpreter();
+  const absl::StatusOr<std::string> found = models::DescribeInterpreter(python);
+  if (found.ok()) return {Verdict::kOk, "own networks", absl::StrCat(*found, ", ", python)};
+  return {Verdict::kSkipped, "own networks", std::string(found.status().message()),
+          "for networks of your own, install PyTorch there, or name another Python in "
+          "$LENGTHWISE_PYTHON_NETWORKS"};
+}
+
 absl::StatusOr<int> Doctor(Program& program) {
   const absl::StatusOr<rpc::Settings> settings = program.Settings();
   Findings findings = InspectSettings(settings, Environment);
@@ -90,6 +101,7 @@ absl::StatusOr<int> Doctor(Program& program) {
       "worker here", FindProgram("lengthwise_worker", "worker", "LENGTHWISE_WORKER_BINARY"),
       Self()));
   findings.push_back(InspectPython(FindPython()));
+  findings.push_back(InspectModules());
   findings.push_back(InspectLocale(Environment));
 
   int warnings = 0;

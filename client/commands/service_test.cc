@@ -161,6 +161,7 @@ TEST_F(CommandsTest, DoctorFindsFaultsAndAdvises) {
   v1::Storage storage;
   storage.set_free_bytes(int64_t{1} << 40);
   server_.AnswerAlways("GetStorage", storage);
+  setenv("LENGTHWISE_PYTHON_NETWORKS", "/bin/false", 1);
   // Warnings alone are no failure: the programs that `run` starts are not next to this test.
   EXPECT_EQ(Run({"doctor", "--output", "json"}), kSuccess) << out_;
   std::map<std::string, std::string> verdicts;
@@ -173,6 +174,7 @@ TEST_F(CommandsTest, DoctorFindsFaultsAndAdvises) {
   EXPECT_EQ(verdicts["clock"], "warn");
   EXPECT_EQ(verdicts["workers"], "warn");
   EXPECT_EQ(verdicts["server's disk"], "ok");
+  EXPECT_EQ(verdicts["own networks"], "skipped");
   EXPECT_EQ(Run({"doctor"}), kSuccess);
   EXPECT_THAT(out_, HasSubstr("→ install the same build of both"));
 

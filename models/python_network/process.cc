@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -43,7 +44,35 @@ constexpr const char* kGiven[] = {"OMP_NUM_THREADS=1", "MKL_NUM_THREADS=1",
 // So that a module that asks for 100 GB gets an exception instead of ending its machine.
 int64_t MemoryLimit() { return sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGE_SIZE); }
 
+// Prints the versions. The working directory, which `-c` puts first, has no torch.
+constexpr char kDescribe[] = R"(
+import importlib.util, os, platform, sys
+sys.path = [place for place in sys.path if place]
+found = importlib.util.find_spec("torch")
+if found is None or found.origin is None:
+    sys.exit("has no PyTorch")
+told = {}
+with open(os.path.join(os.path.dirname(found.origin), "version.py")) as file:
+    exec(file.read(), told)
+print(f"torch {told['__version__']}, Python {platform.python_version()}, on the CPU")
+)";
+
 }  // namespace
+
+std::string DefaultInterpreter() {
+  const char* chosen = std::getenv("LENGTHWISE_PYTHON_NETWORKS");
+  return chosen == nullptr || *chosen == '\0' ? "python3" : chosen;
+}
+
+absl::StatusOr<std::string> DescribeInterpreter(const std::string& interpreter) {
+  ASSIGN_OR_RETURN(
+      const platform::ChildProcess::Output said,
+      platform::ChildProcess::Run({interpreter, "-B", "-c", kDescribe}, absl::Seconds(20)));
+  const std::string text = platform::PrintableText(absl::StripAsciiWhitespace(said.text));
+  if (said.exit.has_value() && said.exit->ok()) return text;
+  return absl::FailedPreconditionError(
+      absl::StrCat(interpreter, " ", said.exit.has_value() ? text : "gives no answer"));
+}
 
 SharedMemory::SharedMemory(const char* name) : file_(memfd_create(name, 0)) {
   void* start =

@@ -20,6 +20,12 @@ namespace lengthwise::models {
 // The text of child.py.
 absl::string_view ChildSource();
 
+// The interpreter of a user who names none: $LENGTHWISE_PYTHON_NETWORKS, or python3.
+std::string DefaultInterpreter();
+// What an interpreter computes modules with: "torch 1.13.0a0, Python 3.11.2, on the CPU". Does not
+// import torch, which takes seconds. FAILED_PRECONDITION if it cannot compute any.
+absl::StatusOr<std::string> DescribeInterpreter(const std::string& interpreter);
+
 // A call that did not succeed. The first line of the message says why; more lines have the module's
 // own lines and shapes.
 class NetworkError : public std::runtime_error {

@@ -11,6 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "proto/event.pb.h"
 #include "worker/training/device_graph.h"
 
@@ -34,6 +35,7 @@ struct Device {
   bool members_together = false;
   // The Python interpreter of users' modules (--python); empty if this worker computes none.
   std::string python;
+  absl::Duration python_limit = absl::Minutes(10);
   // Threads of CPU kernels.
   int threads = 1;
   v1::Provenance provenance;

@@ -29,11 +29,13 @@ constexpr int32_t kCpuPackSize = 1;
 
 class LeaseRunner : public PackRunner {
  public:
-  LeaseRunner(training::Device device, int32_t max_pack_size, training::KernelMode kernels)
+  LeaseRunner(training::Device device, int32_t max_pack_size, training::KernelMode kernels,
+              std::string modules)
       : device_(std::move(device)),
         max_pack_size_(max_pack_size),
         mode_(kernels),
-        kernels_(device_, {.mode = kernels}) {
+        kernels_(device_, {.mode = kernels}),
+        modules_(std::move(modules)) {
     // A single thread never waits for others.
     if (device_.threads > 1) monitor_.emplace(device_.threads, LogSharing);
   }
@@ -56,7 +58,11 @@ class LeaseRunner : public PackRunner {
 
   v1::Provenance provenance() const override {
     v1::Provenance provenance = device_.provenance;
-    provenance.set_kernels(kernels_.summary());
+    std::string kernels = kernels_.summary();
+    if (!modules_.empty()) {
+      absl::StrAppend(&kernels, kernels.empty() ? "" : "; ", "networks of users: ", modules_);
+    }
+    provenance.set_kernels(std::move(kernels));
     return provenance;
   }
   int32_t max_pack_size() const override { return max_pack_size_; }
@@ -114,6 +120,8 @@ class LeaseRunner : public PackRunner {
   const int32_t max_pack_size_;
   const training::KernelMode mode_;
   training::PackKernels kernels_;
+  // What computes users' modules.
+  const std::string modules_;
   // Of the training thread, which is the caller's.
   absl::Status device_status_;
   std::optional<training::CoreSharingMonitor> monitor_;
@@ -129,9 +137,17 @@ absl::StatusOr<std::unique_ptr<PackRunner>> CreatePackRunner(const PackRunnerOpt
   ASSIGN_OR_RETURN(const training::KernelMode kernels, training::ParseKernelMode(options.kernels));
   ASSIGN_OR_RETURN(training::Device device, training::OpenDevice(options.device, options.threads));
   device.python = options.python;
+  device.python_limit = options.python_limit;
   if (!device.warning.empty()) {
     platform::LogWarning(
         absl::StrCat(device.cuda ? "" : "--device auto takes the CPU: ", device.warning));
+  }
+  std::string modules;
+  if (!options.python.empty()) {
+    const absl::StatusOr<std::string> found = models::DescribeInterpreter(options.python);
+    modules = found.value_or("");
+    platform::LogInfo(absl::StrCat("networks of users: ",
+                                   found.ok() ? *found : std::string(found.status().message())));
   }
   int32_t max_pack_size = options.max_pack_size;
   if (max_pack_size == 0) max_pack_size = device.cuda ? kCudaPackSize : kCpuPackSize;
@@ -139,7 +155,8 @@ absl::StatusOr<std::unique_ptr<PackRunner>> CreatePackRunner(const PackRunnerOpt
     platform::LogWarning(
         "--kernels plain is for CUDA devices: a CPU always uses this program's own kernels");
   }
-  return std::make_unique<LeaseRunner>(std::move(device), max_pack_size, kernels);
+  return std::make_unique<LeaseRunner>(std::move(device), max_pack_size, kernels,
+                                       std::move(modules));
 }
 
 }  // namespace lengthwise::worker
