@@ -56,6 +56,19 @@ TEST(PythonNetworkTest, HeadsTakeEncodingsThatAreABias) {
   }
 }
 
+TEST(PythonNetworkTest, LearnsText) {
+  v1::SpecificationText text;
+  text.set_format(v1::SpecificationText::YAML);
+  text.set_text(
+      absl::StrCat("name: right\ntasks: decimal_addition\nnetworks: ", Python(", heads: 2"),
+                   "\nencodings: [own, fire]\nlearning_rates: 1e-3\n"
+                   "training: {steps: 2, batch_size: 4, lengths: 1..2, packing: {tokens: "
+                   "64}}\nevaluation: {lengths: 2}\n"));
+  const auto grid = Resolve(text, Limits());
+  ASSERT_TRUE(grid.ok()) << grid.status();
+  EXPECT_EQ(grid->trials.size(), 2);
+}
+
 TEST(PythonNetworkTest, ArgumentsBecomeTextWithSortedNames) {
   const auto grid =
       Resolved(Python(", arguments: {width: 8, rate: 0.5, act: gelu, deep: {a: [1]}}"), "own");
@@ -81,7 +94,7 @@ TEST(PythonNetworkTest, MistakesAreNamed) {
   EXPECT_THAT(MistakeOf(Resolved("{name: python, file: net.py}", "own")),
               HasSubstr("networks[0].class: required"));
   EXPECT_THAT(MistakeOf(Resolved("{name: python, file: net.py, class: Net}", "own")),
-              HasSubstr("nothing is known of net.py"));
+              HasSubstr("nothing is known of the file net.py"));
   EXPECT_THAT(MistakeOf(Resolved(Python(", arguments: 3"), "own")),
               HasSubstr("networks[0].arguments: expected a map"));
   EXPECT_THAT(MistakeOf(Resolved(Python(", arguments: {outputs: 3}"), "own")),

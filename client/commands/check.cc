@@ -1,7 +1,6 @@
 // `lengthwise check SPEC`: tries the user's PyTorch modules of a specification, without a server.
 #include <unistd.h>
 
-#include <cstdlib>
 #include <memory>
 #include <string>
 
@@ -18,6 +17,7 @@
 #include "tasks/examples/entries.h"
 #include "tasks/puzzles.h"
 #include "tasks/task.h"
+#include "tasks/text_task.h"
 
 namespace lengthwise::client {
 namespace {
@@ -28,6 +28,8 @@ struct TaskShape {
   int64_t outputs = 0;
   int64_t input_tokens = 0;
   int64_t output_tokens = 0;
+  // True if the module continues text, so that no token may depend on later ones.
+  bool is_causal = false;
 };
 
 // The shape of the task's longest training sequences. A file's inputs and targets are taken to be
@@ -35,13 +37,15 @@ struct TaskShape {
 absl::StatusOr<TaskShape> ShapeOf(const v1::Component& task, int64_t length) {
   const tasks::TaskEntry& entry = *tasks::FindTask(task.name());
   const catalogue::Parameters parameters = specification::ParametersOf(task);
-  if (tasks::examples::IsExamples(entry.name) && entry.kind != tasks::TaskKind::kRegression) {
+  if (entry.kind == tasks::TaskKind::kRegression ||
+      entry.name == tasks::examples::ExamplesText().name) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("networks cannot be checked with \"", entry.name, "\" yet; train them"));
+  }
+  if (tasks::examples::IsExamples(entry.name)) {
     ASSIGN_OR_RETURN(const auto contents,
                      tasks::examples::ParseContents(parameters.String("contents")));
     return TaskShape{contents.input_symbols + 1, contents.target_symbols, length, length};
-  }
-  if (entry.kind == tasks::TaskKind::kRegression) {
-    return absl::InvalidArgumentError("networks on numbers cannot be checked yet; train them");
   }
   std::vector<catalogue::Problem> problems;
   const std::unique_ptr<tasks::Task> created =
@@ -49,6 +53,10 @@ absl::StatusOr<TaskShape> ShapeOf(const v1::Component& task, int64_t length) {
   if (entry.kind == tasks::TaskKind::kPuzzle) {
     const auto& puzzle = static_cast<const tasks::PuzzleTask&>(*created);
     return TaskShape{puzzle.token_values(), puzzle.classes(), puzzle.cells() - 1, 1};
+  }
+  if (entry.kind == tasks::TaskKind::kText) {
+    const auto& text = static_cast<const tasks::TextTask&>(*created);
+    return TaskShape{text.vocabulary(), text.vocabulary(), 0, text.LongestExample(length), true};
   }
   const auto& transduction = static_cast<const tasks::TransductionTask&>(*created);
   return TaskShape{transduction.input_size() + 1, transduction.output_size(),
@@ -60,10 +68,8 @@ absl::StatusOr<bool> CheckNetwork(Program& program, const v1::Component& network
                                   const ExampleFile& archive, const v1::Training& training,
                                   const TaskShape& shape) {
   const catalogue::Parameters parameters = specification::ParametersOf(network);
-  const char* chosen = std::getenv("LENGTHWISE_PYTHON_NETWORKS");
   ASSIGN_OR_RETURN(const auto process,
-                   models::PythonProcess::Start(
-                       {.interpreter = chosen == nullptr || *chosen == '\0' ? "python3" : chosen}));
+                   models::PythonProcess::Start({.interpreter = models::DefaultInterpreter()}));
   const std::string& arguments = parameters.String("arguments");
   nlohmann::json answer;
   try {
@@ -79,7 +85,8 @@ absl::StatusOr<bool> CheckNetwork(Program& program, const v1::Component& network
                        {"heads", static_cast<int64_t>(parameters.Double("heads"))},
                        {"rows", training.batch_size()},
                        {"tokens", shape.input_tokens},
-                       {"outputs_read", shape.output_tokens}});
+                       {"outputs_read", shape.output_tokens},
+                       {"causal", shape.is_causal}});
   } catch (const models::NetworkError& error) {
     program.out() << network.label() << ": wrong: " << error.what() << "\n";
     return false;

@@ -369,7 +369,7 @@ void CheckPython(const catalogue::Parameters& parameters, absl::string_view path
   if (!problems.empty() || !parameters.String("file_sha256").empty()) return;
   problems.push_back(
       {.field = absl::StrCat(path, ".file"),
-       .description = absl::StrCat("nothing is known of ", parameters.String("file"),
+       .description = absl::StrCat("nothing is known of the file ", parameters.String("file"),
                                    "; submit the specification with `lengthwise submit`, which "
                                    "uploads it, or train with `lengthwise run`")});
 }
@@ -421,7 +421,8 @@ NetworkEntry Python() {
              .minimum = 0,
              .maximum = kMostPythonArchive}}},
       /*task_kinds=*/
-      {tasks::TaskKind::kTransduction, tasks::TaskKind::kPuzzle, tasks::TaskKind::kRegression},
+      {tasks::TaskKind::kTransduction, tasks::TaskKind::kPuzzle, tasks::TaskKind::kRegression,
+       tasks::TaskKind::kText},
       CheckPython,
       PythonContext};
 }

@@ -132,7 +132,7 @@ class Network:
         self.views, self.gradients, self.buffers = [], [], []
         self.state = None
         self.io = (b"", 0)
-        self.pending = None
+        self.pending = {}
 
     def seed(self, seed):
         self.torch.manual_seed(seed)
@@ -153,6 +153,9 @@ class Network:
             values["attention_bias"] = torch.zeros(self.heads, 2, 2)
             with torch.no_grad():
                 module(*[value for name, value in values.items() if name in inspect.signature(module.forward).parameters])
+            for name, parameter in module.named_parameters():
+                if isinstance(parameter, torch.nn.parameter.UninitializedParameter):
+                    raise Refused(f"`forward` does not use the lazy layer of `{name}`: remove it, or give it its size")
         if any(t.is_floating_point() and t.dtype != self.dtype for t in [*module.parameters(), *module.buffers()]):
             module._apply(lambda t: t.to(self.dtype) if t.is_floating_point() else t)
         for part in module.modules():
@@ -199,7 +202,12 @@ class Network:
         return {"state": declared, "torch": self.torch.__version__, "python": platform.python_version()}
 
     def _mapped(self, file, size):
-        return mmap.mmap(file, size) if size else b""
+        if not size:
+            return b""
+        memory = mmap.mmap(file, size)
+        # A copy that the module forks must not change numbers, either.
+        memory.madvise(mmap.MADV_DONTFORK)
+        return memory
 
     def bind(self, request, file):
         """Makes the parameters views of the state's file, and writes their initial values into it."""
@@ -246,7 +254,8 @@ class Network:
         torch = self.torch
         member, rows, n, m = request["member"], request["rows"], request["tokens"], request["outputs"]
         module = self.modules[member]
-        self.pending = None
+        if request["pass"] == 0:
+            self.pending = {}
         if len(self.io[0]) < request["bytes"]:
             self.io = (self._mapped(file, request["bytes"]), 0)
         if module.training != request["training"]:
@@ -290,7 +299,7 @@ class Network:
             with torch.no_grad():
                 self._keep_buffers(member)
             of_bias = self._square(memory, n, request["at"]["bias_gradient"]) if self.heads else None
-            self.pending = (member, read, self._out(memory, request, "gradient"), bias, of_bias)
+            self.pending[request["pass"]] = (member, read, self._out(memory, request, "gradient"), bias, of_bias)
         return {}
 
     def _square(self, memory, n, offset):
@@ -303,10 +312,9 @@ class Network:
         count = shape[0] * shape[1] * shape[2]
         return self.torch.frombuffer(memory, dtype=self.dtype, count=count, offset=request["at"][name]).view(shape)
 
-    def backward(self, wants_bias=False):
-        """Adds the gradients of the last forward pass to the state's."""
-        member, read, gradient, bias, of_bias = self.pending
-        self.pending = None
+    def backward(self, number=0, wants_bias=False):
+        """Adds the gradients of a forward pass to the state's."""
+        member, read, gradient, bias, of_bias = self.pending.pop(number)
         read.backward(gradient.to(read.dtype))
         if wants_bias:
             if bias.grad is None:
@@ -359,6 +367,7 @@ class Alone:
             "seed": seed,
             "training": training,
             "numbers": False,
+            "pass": 0,
             "rows": rows,
             "tokens": n,
             "outputs": outputs,
@@ -399,6 +408,12 @@ def check(request, folder):
     single = first.logits(tokens[:1], outputs, 3, training=False)
     if not torch.allclose(whole[0], single, rtol=1e-3, atol=1e-4):
         wrong.append("the logits of a sequence depend on the others of its batch, also in evaluations")
+    if request["causal"]:
+        changed = tokens.clone()
+        changed[:, -1] = (changed[:, -1] + 1) % request["vocabulary"]
+        later = first.logits(changed, outputs, 3, training=False).view(rows, outputs, -1)
+        if not torch.allclose(whole.view(later.shape)[:, :-1], later[:, :-1], rtol=1e-3, atol=1e-4):
+            wrong.append("the logits of a token depend on later tokens, which no text has yet when it is continued")
     start, steps = time.monotonic(), 0
     while steps < 3 or time.monotonic() < start + 1:
         first.logits(tokens, outputs, steps, training=True)
@@ -423,7 +438,7 @@ def serve(control, files, folder):
             elif request["do"] == "forward":
                 answer = network.forward(request, files[1])
             else:
-                answer = network.backward(request["bias"])
+                answer = network.backward(request["pass"], request["bias"])
         # SystemExit and KeyboardInterrupt too: the module must not end this program.
         except BaseException as error:  # noqa: BLE001
             answer = {"error": describe(error, folder), "is_missing_torch": isinstance(error, NoTorch)}

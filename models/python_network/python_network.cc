@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "ATen/ops/cat.h"
 #include "ATen/ops/from_blob.h"
 #include "ATen/ops/isfinite.h"
 #include "ATen/ops/zeros.h"
@@ -56,6 +57,12 @@ class Computed : public torch::autograd::Function<Computed> {
   }
 };
 
+// What an answer's next token depends on.
+struct SeenTokens : DecodingCache {
+  at::Tensor tokens;
+  at::Tensor positions;
+};
+
 absl::Status ToStatus(const NetworkError& error) {
   return error.permanent() ? absl::InvalidArgumentError(error.what())
                            : absl::UnavailableError(error.what());
@@ -67,8 +74,9 @@ absl::StatusOr<std::unique_ptr<PythonNetwork>> PythonNetwork::Create(
     const Options& options, const catalogue::Parameters& parameters, absl::string_view encoding,
     const catalogue::Parameters& encoding_parameters, const NetworkShape& shape,
     ParameterLayout& layout) {
-  ASSIGN_OR_RETURN(std::unique_ptr<PythonProcess> child,
-                   PythonProcess::Start({.interpreter = options.interpreter}));
+  ASSIGN_OR_RETURN(
+      std::unique_ptr<PythonProcess> child,
+      PythonProcess::Start({.interpreter = options.interpreter, .call_limit = options.limit}));
   std::vector<uint32_t> seeds;
   for (const uint64_t seed : options.weight_seeds) {
     seeds.push_back(SeedOf(seed, random::Purpose::kWeights, 0, 0));
@@ -155,9 +163,9 @@ void PythonNetwork::WarnOfNumbers(int64_t member) const {
   warn_("the loss is not finite although all parameters are: it arises in the forward pass");
 }
 
-at::Tensor PythonNetwork::Forward(const ParameterSet& parameters, const NetworkInput& input,
-                                  const at::Tensor& positions, int64_t output_length,
-                                  const DropoutNumbers* dropout, Capture* /*capture*/) const {
+at::Tensor PythonNetwork::ForwardPass(const ParameterSet& parameters, const NetworkInput& input,
+                                      const at::Tensor& positions, int64_t output_length,
+                                      const DropoutNumbers* dropout, int64_t pass) const {
   const at::Tensor& any = parameters.any();
   const auto item = static_cast<int64_t>(any.element_size());
   const auto* first = static_cast<const uint8_t*>(rows_.const_data_ptr());
@@ -169,7 +177,8 @@ at::Tensor PythonNetwork::Forward(const ParameterSet& parameters, const NetworkI
   const int64_t rows = read.size(1), n = read.size(2);
   const std::vector<int64_t> shape = {1, rows, output_length, outputs_};
   const int64_t bytes = c10::multiply_integers(shape) * item;
-  const int64_t positions_at = Aligned(static_cast<int64_t>(read.nbytes()));
+  const int64_t tokens_at = pass == 0 ? 0 : used_;
+  const int64_t positions_at = tokens_at + Aligned(static_cast<int64_t>(read.nbytes()));
   const int64_t logits_at = positions_at + Aligned(n * static_cast<int64_t>(sizeof(int64_t)));
   const int64_t gradient_at = logits_at + Aligned(bytes);
   // [1, H, n, n], the same for all sequences.
@@ -180,12 +189,13 @@ at::Tensor PythonNetwork::Forward(const ParameterSet& parameters, const NetworkI
   const int64_t bias_at = gradient_at + Aligned(bytes);
   const auto bias_bytes = static_cast<int64_t>(bias.nbytes());
   const int64_t bias_gradient_at = bias_at + Aligned(bias_bytes);
+  used_ = bias_gradient_at + Aligned(bias_bytes);
   const auto compute = [&] {
     SharedMemory& memory = child_->inputs();
     memory.Reserve(bias_gradient_at + bias_bytes);
     std::memcpy(memory.start() + bias_at, bias.contiguous().const_data_ptr(), bias.nbytes());
     const at::Tensor places = positions.contiguous();
-    std::memcpy(memory.start(), read.const_data_ptr(), read.nbytes());
+    std::memcpy(memory.start() + tokens_at, read.const_data_ptr(), read.nbytes());
     std::memcpy(memory.start() + positions_at, places.const_data_ptr(),
                 static_cast<size_t>(n) * sizeof(int64_t));
     const uint32_t seed = dropout == nullptr ? 0
@@ -193,6 +203,7 @@ at::Tensor PythonNetwork::Forward(const ParameterSet& parameters, const NetworkI
                                                       dropout->step, dropout->first_sequence);
     (void)child_->Call({{"do", "forward"},
                         {"member", member},
+                        {"pass", pass},
                         {"seed", seed},
                         {"training", training},
                         {"numbers", is_numbers},
@@ -200,7 +211,7 @@ at::Tensor PythonNetwork::Forward(const ParameterSet& parameters, const NetworkI
                         {"tokens", n},
                         {"outputs", output_length},
                         {"at",
-                         {{"tokens", 0},
+                         {{"tokens", tokens_at},
                           {"positions", positions_at},
                           {"logits", logits_at},
                           {"gradient", gradient_at},
@@ -212,17 +223,57 @@ at::Tensor PythonNetwork::Forward(const ParameterSet& parameters, const NetworkI
   };
   if (!training) return compute();
   const bool is_wanted = bias.requires_grad();
-  const auto backward = [this, member, gradient_at, bytes, is_wanted, bias_gradient_at,
+  const auto backward = [this, member, pass, gradient_at, bytes, is_wanted, bias_gradient_at,
                          like = bias.detach()](const at::Tensor& gradient) -> at::Tensor {
     if (!std::isfinite(gradient.sum().item<double>())) WarnOfNumbers(member);
     std::memcpy(child_->inputs().start() + gradient_at, gradient.contiguous().const_data_ptr(),
                 static_cast<size_t>(bytes));
-    (void)child_->Call({{"do", "backward"}, {"bias", is_wanted}});
+    (void)child_->Call({{"do", "backward"}, {"pass", pass}, {"bias", is_wanted}});
     if (!is_wanted) return {};
     return at::from_blob(child_->inputs().start() + bias_gradient_at, like.sizes(), like.options())
         .clone();
   };
   return Computed::apply(at::zeros({1}).set_requires_grad(true), bias, compute, backward);
+}
+
+at::Tensor PythonLanguageModel::Forward(const ParameterSet& parameters,
+                                        const ExampleGroups& examples, const at::Tensor& positions,
+                                        const DropoutNumbers* dropout, Capture* /*capture*/) const {
+  DropoutNumbers numbers = dropout == nullptr ? DropoutNumbers() : *dropout;
+  std::vector<at::Tensor> logits;
+  int64_t first = 0;
+  for (const ExampleGroups::Group& group : examples.groups) {
+    const int64_t count = group.examples * group.length;
+    const NetworkInput input = {
+        .tokens = examples.tokens.narrow(1, first, count).view({1, group.examples, group.length})};
+    const auto pass = static_cast<int64_t>(logits.size());
+    logits.push_back(network_
+                         ->ForwardPass(parameters, input,
+                                       positions.narrow(2, group.first_position, group.length),
+                                       group.length, dropout == nullptr ? nullptr : &numbers, pass)
+                         .flatten(1, 2));
+    numbers.first_sequence += group.examples;
+    first += count;
+  }
+  return at::cat(logits, 1);
+}
+
+std::unique_ptr<DecodingCache> PythonLanguageModel::StartDecoding(
+    const ParameterSet& /*parameters*/, int64_t /*sequences*/, const at::Tensor& positions) const {
+  auto seen = std::make_unique<SeenTokens>();
+  seen->positions = positions;
+  return seen;
+}
+
+at::Tensor PythonLanguageModel::Decode(const ParameterSet& parameters, const at::Tensor& tokens,
+                                       DecodingCache& cache) const {
+  auto& seen = static_cast<SeenTokens&>(cache);
+  seen.tokens = seen.tokens.defined() ? at::cat({seen.tokens, tokens}, 2) : tokens;
+  return network_
+      ->Forward(parameters, {.tokens = seen.tokens},
+                seen.positions.narrow(2, 0, seen.tokens.size(2)), 1, nullptr, nullptr)
+      .select(2, 0)
+      .clone();
 }
 
 }  // namespace lengthwise::models

@@ -10,8 +10,10 @@
 
 #include "ATen/core/Tensor.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "catalogue/entry.h"
 #include "models/encodings/encoding.h"
+#include "models/networks/language_model.h"
 #include "models/networks/network.h"
 #include "models/parameters/arena.h"
 #include "models/parameters/layout.h"
@@ -27,6 +29,8 @@ class PythonNetwork : public Network {
  public:
   struct Options {
     std::string interpreter;
+    // Of each call (PythonProcess::Options).
+    absl::Duration limit = absl::Minutes(10);
     // The archive of the module's files (specification/network_files.h).
     std::string archive;
     // "float32" or "float64".
@@ -55,7 +59,14 @@ class PythonNetwork : public Network {
 
   at::Tensor Forward(const ParameterSet& parameters, const NetworkInput& input,
                      const at::Tensor& positions, int64_t output_length,
-                     const DropoutNumbers* dropout, Capture* capture) const override;
+                     const DropoutNumbers* dropout, Capture* /*capture*/) const override {
+    return ForwardPass(parameters, input, positions, output_length, dropout, 0);
+  }
+  // One of several passes of a step, counted from 0. Its inputs stay where they are until the next
+  // pass 0, for its backward pass.
+  at::Tensor ForwardPass(const ParameterSet& parameters, const NetworkInput& input,
+                         const at::Tensor& positions, int64_t output_length,
+                         const DropoutNumbers* dropout, int64_t pass) const;
 
  private:
   PythonNetwork(std::unique_ptr<PythonProcess> child, const Options& options, int64_t outputs)
@@ -75,6 +86,27 @@ class PythonNetwork : public Network {
   const ParameterLayout* layout_ = nullptr;
   at::Tensor rows_;
   mutable bool warned_ = false;
+  // Bytes of the inputs that the passes since pass 0 use.
+  mutable int64_t used_ = 0;
+};
+
+// The module reads a whole text and returns logits of the token after each. It must be causal.
+// Every token of an answer takes a call with all tokens before it.
+class PythonLanguageModel : public LanguageModel {
+ public:
+  explicit PythonLanguageModel(std::unique_ptr<PythonNetwork> network)
+      : network_(std::move(network)) {}
+
+  at::Tensor Forward(const ParameterSet& parameters, const ExampleGroups& examples,
+                     const at::Tensor& positions, const DropoutNumbers* dropout,
+                     Capture* capture) const override;
+  std::unique_ptr<DecodingCache> StartDecoding(const ParameterSet& parameters, int64_t sequences,
+                                               const at::Tensor& positions) const override;
+  at::Tensor Decode(const ParameterSet& parameters, const at::Tensor& tokens,
+                    DecodingCache& cache) const override;
+
+ private:
+  const std::unique_ptr<PythonNetwork> network_;
 };
 
 }  // namespace lengthwise::models

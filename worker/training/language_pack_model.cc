@@ -2,12 +2,15 @@
 // examples of its own lengths.
 #include <algorithm>
 #include <cstdlib>
+#include <string>
 #include <utility>
 
 #include "ATen/core/Tensor.h"
 #include "ATen/ops/zeros.h"
 #include "c10/core/GradMode.h"
+#include "models/networks/catalogue.h"
 #include "models/networks/language_model.h"
+#include "models/python_network/python_network.h"
 #include "platform/status_macros.h"
 #include "worker/data/text_examples.h"
 #include "worker/evaluation/language_evaluator.h"
@@ -19,20 +22,26 @@ namespace {
 // Limits of the key-value cache while answers are generated.
 constexpr int64_t kCpuDecodingBytes = int64_t{1} << 30;
 constexpr int64_t kCudaDecodingBytes = int64_t{16} << 30;
+// A module keeps no cache, but reads whole texts, whose memory is unknown: some hundred at a time.
+constexpr int64_t kModuleDecodingBytes = int64_t{16} << 20;
 
 class LanguagePackModel : public PackTraining {
  public:
   LanguagePackModel(const Blueprint& blueprint, absl::Span<const MemberSeeds> members,
                     std::unique_ptr<models::LanguageModel> model,
-                    std::unique_ptr<PackParameters> parameters, int64_t memory_bytes)
+                    std::unique_ptr<PackParameters> parameters, int64_t memory_bytes,
+                    std::string software = "")
       // Steps are not recorded, because no two of them have passes of the same shapes.
       : PackTraining(blueprint, members, std::move(parameters), {.members_together = false}),
         model_(std::move(model)),
+        software_(std::move(software)),
         evaluator_(*blueprint.text, *model_, positions(),
                    {.seed = blueprint.evaluation.seed(),
                     .blocks = blueprint.size.blocks,
                     .d_model = blueprint.size.d_model,
                     .memory_bytes = memory_bytes}) {}
+
+  std::string software() const override { return software_; }
 
   std::optional<std::vector<evaluation::LengthScore>> Score(
       MemberRange range, int64_t length, int64_t sequences, const std::function<bool()>& keep_going,
@@ -111,13 +120,27 @@ class LanguagePackModel : public PackTraining {
   }
 
   const std::unique_ptr<models::LanguageModel> model_;
+  const std::string software_;
   const evaluation::LanguageEvaluator evaluator_;
 };
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<PackModel>> CreateLanguagePackModel(
-    const Blueprint& blueprint, absl::Span<const MemberSeeds> members, const Device& device) {
+    const Blueprint& blueprint, absl::Span<const MemberSeeds> members, const Device& device,
+    Warn warn) {
+  if (blueprint.network.name == models::kPythonNetwork) {
+    const int64_t vocabulary = blueprint.text->task().vocabulary();
+    ASSIGN_OR_RETURN(PythonParts parts,
+                     CreatePythonParts(blueprint, members, device,
+                                       {.input_columns = vocabulary,
+                                        .output_columns = vocabulary,
+                                        .longest_sequence = blueprint.size.longest_sequence},
+                                       warn));
+    return std::make_unique<LanguagePackModel>(
+        blueprint, members, std::make_unique<models::PythonLanguageModel>(std::move(parts.network)),
+        std::move(parts.parameters), kModuleDecodingBytes, std::move(parts.software));
+  }
   auto layout = std::make_unique<models::ParameterLayout>();
   ASSIGN_OR_RETURN(
       std::unique_ptr<models::LanguageModel> model,

@@ -178,42 +178,46 @@ models::NetworkShape NetworkShapeOf(const Blueprint& blueprint) {
           .longest_sequence = blueprint.size.longest_sequence};
 }
 
-// A pack of users' modules. Their process computes on the CPU, member by member.
-absl::StatusOr<std::unique_ptr<PackModel>> CreatePythonPackModel(
-    const Blueprint& blueprint, absl::Span<const MemberSeeds> members, const Device& device,
-    Warn warn) {
+}  // namespace
+
+absl::StatusOr<PythonParts> CreatePythonParts(const Blueprint& blueprint,
+                                              absl::Span<const MemberSeeds> members,
+                                              const Device& device,
+                                              const models::NetworkShape& shape, const Warn& warn) {
   if (device.python.empty()) {
     return absl::UnavailableError(
         "this worker computes no networks of users: start it with --allow_python_networks");
   }
   models::PythonNetwork::Options options = {.interpreter = device.python,
+                                            .limit = device.python_limit,
                                             .archive = blueprint.network_archive,
                                             .precision = blueprint.training.precision(),
                                             .warn = warn};
   for (const MemberSeeds& member : members) options.weight_seeds.push_back(member.weight_seed);
   auto layout = std::make_unique<models::ParameterLayout>();
-  ASSIGN_OR_RETURN(auto network,
-                   models::PythonNetwork::Create(
-                       options, blueprint.network.parameters, blueprint.encoding.name,
-                       blueprint.encoding.parameters, NetworkShapeOf(blueprint), *layout));
+  ASSIGN_OR_RETURN(auto network, models::PythonNetwork::Create(
+                                     options, blueprint.network.parameters, blueprint.encoding.name,
+                                     blueprint.encoding.parameters, shape, *layout));
   ASSIGN_OR_RETURN(std::unique_ptr<PackParameters> parameters,
                    PackParameters::Create(std::move(layout), blueprint, members, at::kCPU,
                                           network->Allocator()));
   RETURN_IF_ERROR(network->Bind(parameters->arena()));
   std::string software = absl::StrCat(
       "network ", blueprint.network.parameters.String("file_sha256"), ", ", network->versions());
-  return std::make_unique<NetworkPackModel>(
-      blueprint, members, std::move(network), std::move(parameters), kCpuEvaluationBytes,
-      PackTraining::Options{.warn = std::move(warn)}, std::move(software));
+  return PythonParts{std::move(network), std::move(parameters), std::move(software)};
 }
-
-}  // namespace
 
 absl::StatusOr<std::unique_ptr<PackModel>> CreateNetworkPackModel(
     const Blueprint& blueprint, absl::Span<const MemberSeeds> members, const Device& device,
     Warn warn) {
   if (blueprint.network.name == models::kPythonNetwork) {
-    return CreatePythonPackModel(blueprint, members, device, std::move(warn));
+    // The process computes on the CPU, member by member.
+    ASSIGN_OR_RETURN(PythonParts parts, CreatePythonParts(blueprint, members, device,
+                                                          NetworkShapeOf(blueprint), warn));
+    return std::make_unique<NetworkPackModel>(blueprint, members, std::move(parts.network),
+                                              std::move(parts.parameters), kCpuEvaluationBytes,
+                                              PackTraining::Options{.warn = std::move(warn)},
+                                              std::move(parts.software));
   }
   auto layout = std::make_unique<models::ParameterLayout>();
   ASSIGN_OR_RETURN(std::unique_ptr<models::Network> network,

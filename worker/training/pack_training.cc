@@ -199,7 +199,8 @@ at::Tensor PackTraining::MakeStep(int64_t step, MemberRange range, const StepSam
 absl::StatusOr<std::unique_ptr<PackModel>> CreatePackModel(const Blueprint& blueprint,
                                                            absl::Span<const MemberSeeds> members,
                                                            const Device& device, Warn warn) {
-  if (blueprint.text != nullptr) return CreateLanguagePackModel(blueprint, members, device);
+  if (blueprint.text != nullptr)
+    return CreateLanguagePackModel(blueprint, members, device, std::move(warn));
   return CreateNetworkPackModel(blueprint, members, device, std::move(warn));
 }
 

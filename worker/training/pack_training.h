@@ -17,6 +17,7 @@
 #include "models/layers/dropout.h"
 #include "models/parameters/arena.h"
 #include "models/parameters/layout.h"
+#include "models/python_network/python_network.h"
 #include "worker/data/batch_tensors.h"
 #include "worker/data/examples.h"
 #include "worker/data/text_positions.h"
@@ -145,11 +146,24 @@ class PackTraining : public PackModel {
 };
 
 // Implement CreatePackModel for a blueprint with examples, and for one with text.
+// A user's module of each member, with the arena whose memory its process shares.
+struct PythonParts {
+  std::unique_ptr<models::PythonNetwork> network;
+  std::unique_ptr<PackParameters> parameters;
+  // For the provenance.
+  std::string software;
+};
+absl::StatusOr<PythonParts> CreatePythonParts(const Blueprint& blueprint,
+                                              absl::Span<const MemberSeeds> members,
+                                              const Device& device,
+                                              const models::NetworkShape& shape, const Warn& warn);
+
 absl::StatusOr<std::unique_ptr<PackModel>> CreateNetworkPackModel(
     const Blueprint& blueprint, absl::Span<const MemberSeeds> members, const Device& device,
     Warn warn);
 absl::StatusOr<std::unique_ptr<PackModel>> CreateLanguagePackModel(
-    const Blueprint& blueprint, absl::Span<const MemberSeeds> members, const Device& device);
+    const Blueprint& blueprint, absl::Span<const MemberSeeds> members, const Device& device,
+    Warn warn);
 
 }  // namespace lengthwise::worker::training
 

@@ -1,16 +1,25 @@
 // Runs trials of users' PyTorch modules. Skipped without a Python that has PyTorch.
+#include "models/python_network/python_network.h"
+
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "ATen/ops/arange.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "c10/core/GradMode.h"
+#include "catalogue/entry.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "models/networks/catalogue.h"
+#include "models/parameters/arena.h"
+#include "models/parameters/layout.h"
 #include "nlohmann/json.hpp"
 #include "platform/child_process.h"
 #include "platform/sha256.h"
@@ -26,17 +35,23 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::Contains;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 using Directive = PackSession::Directive;
 
-// Has batch norm's buffers, one of them an integer, dropout, a tied weight and noise of its own.
+// Has batch norm's buffers, one of them an integer, dropout, a tied weight, a lazy layer, noise of
+// its own and a file of data.
 constexpr char kModule[] = R"py(
+import os
 import random
 import torch
 
+with open(os.path.join(os.path.dirname(__file__), "data", "width")) as file:
+    WIDTH = int(file.read())
+
 class Net(torch.nn.Module):
-    def __init__(self, vocabulary, outputs, width=8):
+    def __init__(self, vocabulary, outputs, width=WIDTH):
         super().__init__()
         self.embedding = torch.nn.Embedding(vocabulary, width)
         self.norm = torch.nn.BatchNorm1d(width)
@@ -81,11 +96,16 @@ class PythonNetworkTest : public testing::Test {
     if (!has_torch) GTEST_SKIP() << Interpreter() << " has no PyTorch";
   }
 
-  // A trial that trains the class Net of this source.
+  // A trial that trains the class Net of this source, a module of a package.
   v1::TrialSpecification TrialOf(const std::string& source, uint64_t seed = 1) {
     const std::string archive = absl::StrCat(
-        models::kPythonArchiveStart,
-        nlohmann::json{{"entry", "net.py"}, {"files", {{"net.py", source}}}}.dump().substr(1));
+        models::kPythonArchiveStart, nlohmann::json{{"entry", "__init__.py"},
+                                                    {"files",
+                                                     {{"__init__.py", "from .net import Net"},
+                                                      {"net.py", source},
+                                                      {"data/width", {{"base64", "OA=="}}}}}}
+                                         .dump()
+                                         .substr(1));
     const std::string path = absl::StrCat(testing::TempDir(), "/", platform::Sha256Hex(archive));
     std::ofstream(path) << archive;
     v1::TrialSpecification trial = TinyTrial(seed);
@@ -180,6 +200,24 @@ TEST_F(PythonNetworkTest, ResumedTrialMatchesUninterrupted) {
   }
 }
 
+TEST_F(PythonNetworkTest, DrainedTrialEndsWithTheUndisturbedModel) {
+  const v1::TrialSpecification trial = TrialOf(kModule);
+  Session undisturbed;
+  Run(LeaseOf({trial}), undisturbed);
+  for (const int64_t drained_at : {0, 7, 33}) {
+    v1::Lease lease = LeaseOf({trial});
+    Session session;
+    session.directive = [=](int64_t, int64_t asked) {
+      return asked >= drained_at ? Directive::kDrain : Directive::kContinue;
+    };
+    Run(lease, session);
+    session.directive = nullptr;
+    session.Rewind(lease);
+    Run(lease, session);
+    EXPECT_EQ(*session.checkpoints(0).rbegin(), *undisturbed.checkpoints(0).rbegin()) << drained_at;
+  }
+}
+
 TEST_F(PythonNetworkTest, DoublePrecisionTrains) {
   v1::TrialSpecification trial = TrialOf(kModule);
   trial.mutable_training()->set_precision("float64");
@@ -187,50 +225,10 @@ TEST_F(PythonNetworkTest, DoublePrecisionTrains) {
 }
 
 // The built-in encoder with sin_cos, whose parameters have the same names.
-constexpr char kEncoder[] = R"py(
-import math
-import torch
-from torch.nn.functional import layer_norm
-
-class Net(torch.nn.Module):
-    def __init__(self, vocabulary, outputs, d=16, d_ff=64):
-        super().__init__()
-        attention = {f"blocks.0.attention.{name}": (d, d) for name in ("query", "key", "value", "output")}
-        norms = {f"blocks.0.{layer}.norm.{name}": (d,)
-                 for layer in ("attention", "feed_forward") for name in ("scale", "offset")}
-        up = {"blocks.0.feed_forward.up": (d, d_ff), "blocks.0.feed_forward.up_bias": (d_ff,)}
-        down = {"blocks.0.feed_forward.down": (d_ff, d), "blocks.0.feed_forward.down_bias": (d,)}
-        ends = {"embedding": (vocabulary, d), "output": (d, outputs), "output_bias": (outputs,)}
-        for name, shape in {**attention, **norms, **up, **down, **ends}.items():
-            *path, last = name.split(".")
-            module = self
-            for part in path:
-                if part not in module._modules:
-                    module.add_module(part, torch.nn.Module())
-                module = module._modules[part]
-            setattr(module, last, torch.nn.Parameter(torch.zeros(shape)))
-
-    def forward(self, tokens, positions, attention_bias=None):
-        p = dict(self.named_parameters())
-        norm = lambda x, layer: layer_norm(
-            x, x.shape[-1:], p[f"blocks.0.{layer}.norm.scale"], p[f"blocks.0.{layer}.norm.offset"])
-        d = p["embedding"].shape[1]
-        frequencies = 10000.0 ** (-torch.arange(0, d, 2, dtype=torch.float64) / d)
-        angles = positions.unsqueeze(-1) * frequencies
-        h = p["embedding"][tokens] * math.sqrt(d)
-        if attention_bias is None:
-            h = h + torch.cat([angles.sin(), angles.cos()], -1).float()
-            attention_bias = 0
-        split = lambda x: x.unflatten(-1, (2, d // 2)).transpose(-2, -3)
-        q, k, v = (split(h @ p["blocks.0.attention." + name]) for name in ("query", "key", "value"))
-        weights = (q @ k.transpose(-1, -2) / math.sqrt(d // 2) + attention_bias).softmax(-1)
-        mixed = (weights @ v).transpose(-2, -3).flatten(-2) @ p["blocks.0.attention.output"]
-        h = norm(h + mixed, "attention")
-        hidden = (h @ p["blocks.0.feed_forward.up"] + p["blocks.0.feed_forward.up_bias"]).relu()
-        h = norm(h + hidden @ p["blocks.0.feed_forward.down"] + p["blocks.0.feed_forward.down_bias"],
-                 "feed_forward")
-        return h @ p["output"] + p["output_bias"]
-)py";
+std::string EncoderCopy() {
+  std::ifstream file("models/python_network/encoder_copy.py");
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
 
 // Trains the built-in encoder and its copy from the same weights.
 void PythonNetworkTest::ExpectTheyTrainAlike(std::vector<v1::TrialSpecification> trials) {
@@ -260,14 +258,14 @@ void PythonNetworkTest::ExpectTheyTrainAlike(std::vector<v1::TrialSpecification>
 }
 
 TEST_F(PythonNetworkTest, CopyOfTheEncoderTrainsAlike) {
-  ExpectTheyTrainAlike({TinyTrial(1), TrialOf(kEncoder)});
+  ExpectTheyTrainAlike({TinyTrial(1), TrialOf(EncoderCopy())});
 }
 
 // The encoding's own parameters train, too, by the gradient that the module returns.
 TEST_F(PythonNetworkTest, BiasOfAnEncodingTrainsAlike) {
   for (const std::string encoding : {"kerple_log", "alibi", "fire", "t5", "formula"}) {
     SCOPED_TRACE(encoding);
-    std::vector<v1::TrialSpecification> trials = {TinyTrial(1), TrialOf(kEncoder)};
+    std::vector<v1::TrialSpecification> trials = {TinyTrial(1), TrialOf(EncoderCopy())};
     (*trials[1].mutable_network()->mutable_parameters())["heads"].set_number_value(2);
     for (v1::TrialSpecification& trial : trials) {
       SetEncoding(encoding, trial);
@@ -310,10 +308,106 @@ class Net(torch.nn.Module):
   }
 }
 
+// A causal module, on texts of several lengths in a step.
+constexpr char kTextModule[] = R"py(
+import torch
+
+class Net(torch.nn.Module):
+    def __init__(self, vocabulary, outputs, width=16):
+        super().__init__()
+        self.embedding = torch.nn.Embedding(vocabulary, width)
+        self.dropout = torch.nn.Dropout(0.1)
+        self.gru = torch.nn.GRU(width, width, batch_first=True)
+        self.out = torch.nn.Linear(width, outputs)
+
+    def forward(self, tokens):
+        return self.out(self.gru(self.dropout(self.embedding(tokens)))[0])
+)py";
+
+TEST_F(PythonNetworkTest, LearnsTextAndResumes) {
+  v1::TrialSpecification trial = TinyTextTrial(1);
+  const v1::TrialSpecification module = TrialOf(kTextModule);
+  *trial.mutable_network() = module.network();
+  *trial.mutable_encoding() = module.encoding();
+  trial.mutable_evaluation()->clear_attention_lengths();
+  trial.set_learning_rate(1e-2);
+  trial.mutable_training()->set_steps(100);
+  Session undisturbed;
+  Run(LeaseOf({trial}), undisturbed);
+  ASSERT_EQ(undisturbed.OutcomeOf(0).kind(), v1::Outcome::COMPLETED)
+      << undisturbed.OutcomeOf(0).reason();
+  std::vector<float> losses;
+  for (const v1::Event& event : undisturbed.events(0)) {
+    const auto& points = event.training_points().losses();
+    losses.insert(losses.end(), points.begin(), points.end());
+  }
+  EXPECT_LT(losses.back(), 0.9 * losses.front());
+  for (const int64_t lost_at : {undisturbed.asked() / 3, undisturbed.asked() / 2}) {
+    v1::Lease lease = LeaseOf({trial});
+    Session session;
+    session.directive = [=](int64_t, int64_t asked) {
+      return asked >= lost_at ? Directive::kLost : Directive::kContinue;
+    };
+    Run(lease, session);
+    session.directive = nullptr;
+    session.Rewind(lease);
+    Run(lease, session);
+    EXPECT_EQ(session.History(0), undisturbed.History(0)) << lost_at;
+  }
+}
+
+// Prompts are continued with what the module says next: after each token it wants the one above.
+TEST_F(PythonNetworkTest, AnswersAreDecodedTokenByToken) {
+  const v1::TrialSpecification trial = TrialOf(R"py(
+import torch
+
+class Net(torch.nn.Module):
+    def __init__(self, vocabulary, outputs):
+        super().__init__()
+        self.scale = torch.nn.Parameter(torch.ones(()))
+        self.outputs = outputs
+
+    def forward(self, tokens):
+        return self.scale * torch.nn.functional.one_hot((tokens + 1) % self.outputs, self.outputs)
+)py");
+  constexpr int64_t kVocabulary = 7;
+  models::ParameterLayout layout;
+  catalogue::Parameters parameters;
+  for (const auto& [name, value] : trial.network().parameters()) {
+    if (value.kind_case() == google::protobuf::Value::kStringValue) {
+      parameters.Set(name, value.string_value());
+    }
+  }
+  parameters.Set("arguments", std::string());
+  parameters.Set("heads", int64_t{0});
+  auto network =
+      models::PythonNetwork::Create(
+          {.interpreter = Interpreter(),
+           .archive = absl::StrCat(testing::TempDir(), "/", parameters.String("file_sha256")),
+           .precision = "float32",
+           .weight_seeds = {1}},
+          parameters, "own", {},
+          {.input_columns = kVocabulary, .output_columns = kVocabulary, .longest_sequence = 9},
+          layout)
+          .value();
+  models::ParameterArena arena(layout, 1, at::kFloat, at::kCPU, network->Allocator());
+  ASSERT_TRUE(network->Bind(arena).ok());
+  const models::PythonLanguageModel model(std::move(network));
+  const c10::NoGradGuard no_gradients;
+  const at::Tensor positions = at::arange(9).view({1, 1, 9});
+  const auto cache = model.StartDecoding(arena.Members(0, 1), 2, positions);
+  at::Tensor next = at::arange(4).view({1, 2, 2});  // prompts 0 1 and 2 3
+  for (int64_t i = 0; i < 5; ++i) {
+    next = model.Decode(arena.Members(0, 1), next, *cache).argmax(-1).unsqueeze(-1);
+    EXPECT_EQ(next.flatten()[0].item<int64_t>(), (2 + i) % kVocabulary);
+    EXPECT_EQ(next.flatten()[1].item<int64_t>(), (4 + i) % kVocabulary);
+  }
+}
+
 TEST_F(PythonNetworkTest, WrongModuleFailsItsTrialWithItsLine) {
   const v1::Outcome outcome = OutcomeOf(Replaced("LSTM(width, width", "LSTM(width + 1, width"));
   EXPECT_EQ(outcome.kind(), v1::Outcome::FAILED_PERMANENTLY);
-  EXPECT_THAT(outcome.reason(), StartsWith("net.py:19: RuntimeError: "));
+  EXPECT_THAT(outcome.reason(), StartsWith("net.py:23: RuntimeError: "));
 }
 
 TEST_F(PythonNetworkTest, ModuleThatEndsItsProcessFailsItsTrial) {
@@ -326,13 +420,63 @@ TEST_F(PythonNetworkTest, ModuleThatEndsItsProcessFailsItsTrial) {
   EXPECT_EQ(outcome.reason(), "the network's process exited with code 3");
 }
 
-// As the kernel does when memory runs out.
-TEST_F(PythonNetworkTest, KilledProcessFailsTemporarily) {
-  const v1::Outcome outcome = OutcomeOf(Replaced(
+// As the kernel does when memory runs out. The next attempt ends as if nothing had happened.
+TEST_F(PythonNetworkTest, KilledProcessFailsTemporarilyAndResumes) {
+  const std::string was_killed = absl::StrCat(testing::TempDir(), "/was_killed");
+  std::filesystem::remove(was_killed);
+  const v1::TrialSpecification trial = TrialOf(Replaced(
       "        if self.training:\n",
-      "        if self.training:\n            import os\n            os.kill(os.getpid(), 9)\n"));
-  EXPECT_EQ(outcome.kind(), v1::Outcome::FAILED_TEMPORARILY);
-  EXPECT_THAT(outcome.reason(), StartsWith("the network's process was killed by signal 9"));
+      absl::StrCat("        if self.training and self.norm.num_batches_tracked == 30 and not "
+                   "os.path.exists('",
+                   was_killed, "'):\n            open('", was_killed,
+                   "', 'w').close()\n            os.kill(os.getpid(), 9)\n"
+                   "        if self.training:\n")));
+  v1::Lease lease = LeaseOf({trial});
+  Session session;
+  Run(lease, session);
+  EXPECT_EQ(session.OutcomeOf(0).kind(), v1::Outcome::FAILED_TEMPORARILY);
+  EXPECT_THAT(session.OutcomeOf(0).reason(),
+              StartsWith("the network's process was killed by signal 9"));
+  session.Rewind(lease);
+  EXPECT_GT(lease.trials(0).checkpoint_step(), 0);
+  Run(lease, session);
+  EXPECT_EQ(session.History(0), HistoryAlone(trial));
+}
+
+TEST_F(PythonNetworkTest, EveryWrongFileGetsAnAnswerAndTheWorkerLivesOn) {
+  const std::string in_training = "        if self.training:\n";
+  for (const auto& [source, reason] : std::vector<std::pair<std::string, std::string>>{
+           {"import torch\nclass Net(:\n", "net.py:2: SyntaxError: "},
+           {"class Nat:\n    pass\n", "__init__.py:1: ImportError: cannot import name 'Net'"},
+           {Replaced("self.out(self.mix(features))", "self.out(self.mix(features))[0]"),
+            "; expected [8, "},
+           {Replaced("return self.out", "torch.zeros(10**13)\n        return self.out"),
+            "RuntimeError: "},
+           {Replaced(in_training, in_training + "            raise SystemExit(3)\n"),
+            "the module ended the program with exit code 3"}}) {
+    const v1::Outcome outcome = OutcomeOf(source);
+    EXPECT_EQ(outcome.kind(), v1::Outcome::FAILED_PERMANENTLY) << reason;
+    EXPECT_THAT(outcome.reason(), HasSubstr(reason));
+  }
+  // Neither breaks the protocol.
+  const v1::Outcome outcome = OutcomeOf(
+      Replaced(in_training, "        print('x' * 2**21)\n        os.fork()\n" + in_training));
+  EXPECT_EQ(outcome.kind(), v1::Outcome::COMPLETED) << outcome.reason();
+  HistoryAlone(TrialOf(kModule));
+}
+
+TEST_F(PythonNetworkTest, EndlessLoopEndsAtTheLimit) {
+  const auto runner = CreatePackRunner({.device = "cpu",
+                                        .threads = 1,
+                                        .python = Interpreter(),
+                                        .python_limit = absl::Seconds(2)})
+                          .value();
+  Session session, next;
+  ASSERT_TRUE(runner->Run(LeaseOf({TrialOf("while True: pass")}), session).ok());
+  EXPECT_EQ(session.OutcomeOf(0).kind(), v1::Outcome::FAILED_PERMANENTLY);
+  EXPECT_THAT(session.OutcomeOf(0).reason(), HasSubstr("did not answer for 2s"));
+  ASSERT_TRUE(runner->Run(LeaseOf({TinyTrial()}), next).ok());
+  EXPECT_EQ(next.OutcomeOf(0).kind(), v1::Outcome::COMPLETED);
 }
 
 TEST_F(PythonNetworkTest, InfiniteLossNamesTheFirstParameter) {
@@ -348,12 +492,20 @@ TEST_F(PythonNetworkTest, InfiniteLossNamesTheFirstParameter) {
   EXPECT_THAT(lines, Contains(HasSubstr("\"embedding.weight\" is the first parameter")));
 }
 
+TEST_F(PythonNetworkTest, WorkerSaysWhatComputesModules) {
+  const auto runner = CreatePackRunner({.device = "cpu", .threads = 1, .python = Interpreter()});
+  EXPECT_THAT((*runner)->provenance().kernels(),
+              AllOf(StartsWith("networks of users: torch "), HasSubstr(", Python 3."),
+                    EndsWith(", on the CPU")));
+}
+
 TEST_F(PythonNetworkTest, PythonWithoutTorchLeavesTheTrialToOthers) {
   const std::string python = absl::StrCat(testing::TempDir(), "/python");
   std::ofstream(python) << "#!/bin/sh\nexec " << Interpreter() << " -S \"$@\"\n";
   std::filesystem::permissions(python, std::filesystem::perms::owner_all);
   Session session;
   const auto runner = CreatePackRunner({.device = "cpu", .threads = 1, .python = python}).value();
+  EXPECT_EQ(runner->provenance().kernels(), "");
   ASSERT_TRUE(runner->Run(LeaseOf({TrialOf(kModule)}), session).ok());
   EXPECT_EQ(session.OutcomeOf(0).kind(), v1::Outcome::FAILED_TEMPORARILY);
   EXPECT_THAT(session.OutcomeOf(0).reason(), HasSubstr("cannot import PyTorch"));
