@@ -1,5 +1,6 @@
 // Kills the real server and worker with SIGKILL in the middle of an experiment. The history and the
 // weights must equal those of an undisturbed run exactly.
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdint>
@@ -13,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_replace.h"
 #include "absl/time/time.h"
 #include "grpcpp/grpcpp.h"
 #include "gtest/gtest.h"
@@ -131,21 +133,7 @@ std::string SubmitExamples(Server& server) {
       tasks::examples::Load({path, "examples.jsonl"}, {}, {.held_out = 0.2}, problems);
   EXPECT_TRUE(loaded.ok()) << loaded.status();
 
-  grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
-  v1::UploadDataResponse response;
-  const auto writer = server.experiments().UploadData(&context, &response);
-  v1::UploadDataRequest request;
-  request.mutable_header()->set_sha256(loaded->train_sha256);
-  request.mutable_header()->set_size_bytes(loaded->train_bytes);
-  writer->Write(request);
-  for (size_t first = 0; first < text.size(); first += 1 << 16) {
-    request.set_data(text.substr(first, 1 << 16));
-    writer->Write(request);
-  }
-  writer->WritesDone();
-  const grpc::Status status = writer->Finish();
-  EXPECT_TRUE(status.ok()) << status.error_message();
+  EXPECT_EQ(Upload(server, text), loaded->train_sha256);
 
   std::string specification = kCrashSpecification;
   const std::string built_in = "tasks: bucket_sort";
@@ -157,12 +145,37 @@ std::string SubmitExamples(Server& server) {
   return Submit(server, specification);
 }
 
-// Expects an experiment of three trials with 1,200 steps each.
+// Submits one grid of a user's module, with two encodings, and the built-in encoder.
+std::string SubmitModules(Server& server) {
+  const std::string module = UploadModule(server);
+  return Submit(
+      server,
+      absl::StrReplaceAll(
+          kCrashSpecification,
+          {{"networks: {name: encoder, blocks: 1, heads: 2, d_model: 32}",
+            "networks: [" + module + ", {name: encoder, blocks: 1, heads: 2, d_model: 32}]"},
+           {"  - {name: relative, randomized: true, max_position: 256}\n",
+            "  - own\n  - {name: own, label: far, randomized: true, "
+            "max_position: 256}\n"},
+           {"  - name: formula\n    label: my_bias\n"
+            "    logits: \"-softplus(a) * log1p(softplus(b) * abs(q - k))\"\n"
+            "    parameters: {a: {per: head, initial: 1}, b: {per: layer, "
+            "initial: 0.1}}\n",
+            ""},
+           {"  attention_lengths: [12]\n", ""}}));
+}
+
+// Expects an experiment of three trials with 1,200 steps each. `flags` are the workers', as of
+// ModuleFlags.
 void ExpectKillsLeaveTheUndisturbedHistory(const std::string& directory,
-                                           const std::function<std::string(Server&)>& submit) {
-  Server undisturbed(directory + "/undisturbed", absl::Seconds(60));
+                                           const std::function<std::string(Server&)>& submit,
+                                           const std::vector<std::string>& flags = {},
+                                           size_t attention_maps = 3) {
+  std::vector<std::string> server_flags = flags;
+  server_flags.resize(std::min<size_t>(flags.size(), 1));
+  Server undisturbed(directory + "/undisturbed", absl::Seconds(60), server_flags);
   undisturbed.Start();
-  auto steady_worker = StartWorker(undisturbed, directory + "/undisturbed");
+  auto steady_worker = StartWorker(undisturbed, directory + "/undisturbed", kWorker, flags);
   const std::string expected_name = submit(undisturbed);
   const std::vector<v1::Event> expected_events = ReadAll(undisturbed, expected_name);
   const History expected = Fold(expected_events);
@@ -172,12 +185,12 @@ void ExpectKillsLeaveTheUndisturbedHistory(const std::string& directory,
   v1::TrainingPoints points;
   ASSERT_TRUE(points.ParseFromString(expected.loss_curves.begin()->second));
   EXPECT_EQ(points.steps_size(), 172);
-  ASSERT_EQ(expected.attention_maps.size(), 3U);
+  ASSERT_EQ(expected.attention_maps.size(), attention_maps);
   steady_worker.reset();
 
-  Server disturbed(directory + "/disturbed", absl::Seconds(2));
+  Server disturbed(directory + "/disturbed", absl::Seconds(2), server_flags);
   disturbed.Start();
-  auto worker = StartWorker(disturbed, directory + "/disturbed");
+  auto worker = StartWorker(disturbed, directory + "/disturbed", kWorker, flags);
   const std::string name = submit(disturbed);
   Watcher watcher(disturbed, name);
 
@@ -188,7 +201,7 @@ void ExpectKillsLeaveTheUndisturbedHistory(const std::string& directory,
   const std::string first_trial = watcher.events().back().trial();
   worker->Signal(SIGKILL);
   ASSERT_TRUE(worker->WaitFor(kDeadline));
-  worker = StartWorker(disturbed, directory + "/disturbed");
+  worker = StartWorker(disturbed, directory + "/disturbed", kWorker, flags);
 
   // The server dies while the second worker trains.
   ASSERT_TRUE(watcher.WatchUntil([&](const v1::Event& event) {
@@ -236,6 +249,15 @@ TEST(CrashTest, KillsWithExamplesLeaveTheUndisturbedHistory) {
   // The workers' cache of files.
   setenv("XDG_CACHE_HOME", ::testing::TempDir().c_str(), 1);
   ExpectKillsLeaveTheUndisturbedHistory(::testing::TempDir() + "/examples", SubmitExamples);
+}
+
+// The worker's death ends the process that computes the module.
+TEST(CrashTest, KillsWithModulesLeaveTheUndisturbedHistory) {
+  const std::vector<std::string> flags = ModuleFlags();
+  if (flags.empty()) GTEST_SKIP() << "no Python here has PyTorch";
+  setenv("XDG_CACHE_HOME", ::testing::TempDir().c_str(), 1);
+  ExpectKillsLeaveTheUndisturbedHistory(::testing::TempDir() + "/modules", SubmitModules, flags,
+                                        /*attention_maps=*/0);
 }
 
 TEST(CrashTest, KilledLanguageModelHasTheUndisturbedHistory) {

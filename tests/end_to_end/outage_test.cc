@@ -1,5 +1,6 @@
 // An outage of the real server: the worker trains on, spools unsent events to disk, and delivers
 // everything afterwards in the same attempt. Also checks that the command line shows a trial's log.
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
@@ -72,15 +74,24 @@ int64_t SpooledBytes(pid_t process) {
   return bytes;
 }
 
-TEST(OutageTest, WorkerTrainsThroughAnOutage) {
-  const std::string directory = NewDirectory("outage");
+// `flags` are the worker's, as of ModuleFlags: with some, the trial has a user's module.
+void ExpectTrainingThroughAnOutage(const std::string& directory,
+                                   const std::vector<std::string>& flags) {
   const std::string spool = directory + "/cache/spool";
-  Server server(directory, absl::Seconds(60));
+  std::vector<std::string> server_flags = flags, worker_flags = flags;
+  server_flags.resize(std::min<size_t>(flags.size(), 1));
+  Server server(directory, absl::Seconds(60), server_flags);
   server.Start();
-  const auto worker = Start({kWorker, "--server", server.address(), "--device", "cpu", "--threads",
-                             "1", "--buffer_bytes", "60000", "--spool_dir", spool},
-                            directory + "/worker.log");
-  const std::string experiment = Submit(server, SlowTrial("outage", 0.001));
+  worker_flags.insert(worker_flags.end(), {"--buffer_bytes", "60000", "--spool_dir", spool,
+                                           "--data_cache_dir", directory + "/cache/data"});
+  const auto worker = StartWorker(server, directory, kWorker, worker_flags);
+  std::string specification = SlowTrial("outage", 0.001);
+  if (!flags.empty()) {
+    specification = absl::StrReplaceAll(
+        specification, {{"{name: encoder, blocks: 1, heads: 2, d_model: 16}", UploadModule(server)},
+                        {"encodings: sin_cos", "encodings: own"}});
+  }
+  const std::string experiment = Submit(server, specification);
   Watcher watcher(server, experiment);
   ASSERT_TRUE(watcher.WatchUntil([](const v1::Event& event) { return event.has_checkpoint(); }));
   server.Kill();
@@ -121,6 +132,16 @@ TEST(OutageTest, WorkerTrainsThroughAnOutage) {
   EXPECT_EQ(checkpoints, kSteps / 500);
   EXPECT_TRUE(completed);
   EXPECT_EQ(SpooledBytes(worker->pid()), 0);
+}
+
+TEST(OutageTest, WorkerTrainsThroughAnOutage) {
+  ExpectTrainingThroughAnOutage(NewDirectory("outage"), {});
+}
+
+TEST(OutageTest, WorkerTrainsAModuleThroughAnOutage) {
+  const std::vector<std::string> flags = ModuleFlags();
+  if (flags.empty()) GTEST_SKIP() << "no Python here has PyTorch";
+  ExpectTrainingThroughAnOutage(NewDirectory("module_outage"), flags);
 }
 
 TEST(OutageTest, FailureReasonSurvivesARestart) {

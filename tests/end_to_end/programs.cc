@@ -22,6 +22,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "grpcpp/grpcpp.h"
+#include "platform/sha256.h"
 
 namespace lengthwise::end_to_end {
 namespace {
@@ -116,15 +117,69 @@ int FreePort(const std::vector<std::string>& hosts) {
 
 std::unique_ptr<platform::ChildProcess> StartWorkerFor(const std::string& address,
                                                        const std::string& directory,
-                                                       const std::string& program) {
-  return StartProcess({program, "--server", address, "--device", "cpu", "--threads", "1"},
-                      directory + "/worker.log");
+                                                       const std::string& program,
+                                                       const std::vector<std::string>& flags) {
+  std::vector<std::string> arguments = {program, "--server",  address, "--device",
+                                        "cpu",   "--threads", "1"};
+  arguments.insert(arguments.end(), flags.begin(), flags.end());
+  return StartProcess(std::move(arguments), directory + "/worker.log");
 }
 
 std::unique_ptr<platform::ChildProcess> StartWorker(const Server& server,
                                                     const std::string& directory,
-                                                    const std::string& program) {
-  return StartWorkerFor(server.address(), directory, program);
+                                                    const std::string& program,
+                                                    const std::vector<std::string>& flags) {
+  return StartWorkerFor(server.address(), directory, program, flags);
+}
+
+std::vector<std::string> ModuleFlags() {
+  const char* chosen = std::getenv("LENGTHWISE_PYTHON_NETWORKS");
+  const std::string python = chosen == nullptr ? "/usr/bin/python3" : chosen;
+  const auto imported =
+      platform::ChildProcess::Run({python, "-c", "import torch"}, absl::Minutes(2));
+  if (!imported.ok() || !imported->exit.has_value() || !imported->exit->ok()) return {};
+  return {"--allow_python_networks", "--python", python};
+}
+
+std::string Upload(Server& server, const std::string& bytes) {
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
+  v1::UploadDataResponse response;
+  const auto writer = server.experiments().UploadData(&context, &response);
+  const std::string sha256 = platform::Sha256Hex(bytes);
+  v1::UploadDataRequest request;
+  request.mutable_header()->set_sha256(sha256);
+  request.mutable_header()->set_size_bytes(static_cast<int64_t>(bytes.size()));
+  writer->Write(request);
+  for (size_t first = 0; first < bytes.size(); first += 1 << 16) {
+    request.set_data(bytes.substr(first, 1 << 16));
+    writer->Write(request);
+  }
+  writer->WritesDone();
+  const grpc::Status status = writer->Finish();
+  if (!status.ok()) Fail("the upload was rejected: " + status.error_message());
+  return sha256;
+}
+
+std::string UploadModule(Server& server) {
+  const std::string archive =
+      R"({"lengthwise_network":1,"entry":"net.py","files":{"net.py":")"
+      R"(import torch\n)"
+      R"(class Net(torch.nn.Module):\n)"
+      R"(  def __init__(self, vocabulary, outputs):\n)"
+      R"(    super().__init__()\n)"
+      R"(    self.embedding = torch.nn.Embedding(vocabulary, 16)\n)"
+      R"(    self.norm = torch.nn.BatchNorm1d(16)\n)"
+      R"(    self.dropout = torch.nn.Dropout(0.2)\n)"
+      R"(    self.out = torch.nn.Linear(16, outputs)\n)"
+      R"(  def forward(self, tokens, positions):\n)"
+      R"(    h = self.embedding(tokens).cumsum(1) + 0.1 * positions[..., None]\n)"
+      R"(    h = self.norm(h.transpose(1, 2)).transpose(1, 2)\n)"
+      R"(    return self.out(self.dropout(h).relu())\n)"
+      R"("}})";
+  const std::string sha256 = Upload(server, archive);
+  return absl::StrCat("{name: python, file: net.py, class: Net, file_sha256: ", sha256,
+                      ", file_bytes: ", archive.size(), "}");
 }
 
 Result RunProgram(std::vector<std::string> arguments, const std::string& output_file,

@@ -59,10 +59,20 @@ int FreePort(const std::vector<std::string>& hosts);
 // Starts a worker for the server at `address`; its log goes to <directory>/worker.log.
 std::unique_ptr<platform::ChildProcess> StartWorkerFor(const std::string& address,
                                                        const std::string& directory,
-                                                       const std::string& program = kWorker);
+                                                       const std::string& program = kWorker,
+                                                       const std::vector<std::string>& flags = {});
 std::unique_ptr<platform::ChildProcess> StartWorker(const Server& server,
                                                     const std::string& directory,
-                                                    const std::string& program = kWorker);
+                                                    const std::string& program = kWorker,
+                                                    const std::vector<std::string>& flags = {});
+
+// Flags with which a worker trains users' modules; a server takes the first alone. Empty if no
+// Python here has PyTorch.
+std::vector<std::string> ModuleFlags();
+// Uploads bytes, as `lengthwise submit` does, and returns their SHA-256.
+std::string Upload(Server& server, const std::string& bytes);
+// Uploads a module with batch norm and dropout, and returns the specification's line for it.
+std::string UploadModule(Server& server);
 
 // A specification named "tiny" with one trial that finishes at once.
 inline constexpr char kTinySpecification[] = R"yaml(name: tiny

@@ -1,5 +1,6 @@
 // Scheduling with the real programs: a higher priority preempts at a checkpoint, a cancellation
 // frees the worker at once, and a cancelled trial can be retried.
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <vector>
@@ -50,12 +51,23 @@ absl::Time TimeOf(const v1::Event& event) {
   return absl::FromUnixSeconds(event.time().seconds()) + absl::Nanoseconds(event.time().nanos());
 }
 
-TEST(SchedulingTest, PriorityPreemptsAtACheckpoint) {
-  const std::string directory = testing::TempDir() + "/scheduling";
-  Server server(directory, absl::Seconds(60), {"--preempt_after", "300ms"});
+// `flags` are the worker's, as of ModuleFlags: with some, the trial of low priority has a user's
+// module.
+void ExpectPreemptionAtACheckpoint(const std::string& directory,
+                                   const std::vector<std::string>& flags) {
+  std::vector<std::string> server_flags = {"--preempt_after", "300ms"};
+  if (!flags.empty()) server_flags.push_back(flags[0]);
+  Server server(directory, absl::Seconds(60), server_flags);
   server.Start();
-  const std::unique_ptr<platform::ChildProcess> worker = StartWorker(server, directory);
-  const std::string low = Submit(server, Specification("low", 10'000'000, 0));
+  const std::unique_ptr<platform::ChildProcess> worker =
+      StartWorker(server, directory, kWorker, flags);
+  std::string specification = Specification("low", 10'000'000, 0);
+  if (!flags.empty()) {
+    specification = absl::StrReplaceAll(
+        specification, {{"{name: encoder, blocks: 1, heads: 2, d_model: 16}", UploadModule(server)},
+                        {"encodings: sin_cos", "encodings: own"}});
+  }
+  const std::string low = Submit(server, specification);
   Watcher low_watcher(server, low);
   ASSERT_TRUE(low_watcher.WatchUntil(
       [](const v1::Event& event) { return event.has_training_points() && event.step() > 50; }));
@@ -93,6 +105,17 @@ TEST(SchedulingTest, PriorityPreemptsAtACheckpoint) {
       [](const v1::Event& event) { return IsChange(event, v1::RUNNING) && event.attempt() == 3; }));
   EXPECT_GE(low_watcher.events().back().state_change().resumed_from_step(),
             resumed.state_change().resumed_from_step());
+}
+
+TEST(SchedulingTest, PriorityPreemptsAtACheckpoint) {
+  ExpectPreemptionAtACheckpoint(testing::TempDir() + "/scheduling", {});
+}
+
+TEST(SchedulingTest, PriorityPreemptsAModuleAtACheckpoint) {
+  const std::vector<std::string> flags = ModuleFlags();
+  if (flags.empty()) GTEST_SKIP() << "no Python here has PyTorch";
+  setenv("XDG_CACHE_HOME", testing::TempDir().c_str(), 1);
+  ExpectPreemptionAtACheckpoint(testing::TempDir() + "/module", flags);
 }
 
 // Waits until a heartbeat reports a trial of the experiment in `phase`. Returns false if the
