@@ -65,12 +65,27 @@ class AccessTest : public testing::Test {
         Run({kServer, "--data_dir", File("data"), "--create_admin_token", File("admin.token")});
     ASSERT_EQ(made.code, 0) << made.output;
     const rpc::TestAuthority::Pair pair = house_->Issue("server");
-    server_ = platform::ChildProcess::Start(
-                  {.arguments = {kServer, "--listen", "127.0.0.1:0", "--metrics_listen", "",
-                                 "--data_dir", File("data"), "--ready_file", File("ready"),
-                                 "--tls_certificate", pair.certificate, "--tls_key", pair.key,
-                                 "--tls_client_ca", house_->ca(), "--heartbeat_interval", "200ms"},
-                   .output_file = File("server.log")})
+    server_ = platform::ChildProcess::Start({.arguments = {kServer,
+                                                           "--listen",
+                                                           "127.0.0.1:0",
+                                                           "--metrics_listen",
+                                                           "",
+                                                           "--data_dir",
+                                                           File("data"),
+                                                           "--ready_file",
+                                                           File("ready"),
+                                                           "--tls_certificate",
+                                                           pair.certificate,
+                                                           "--tls_key",
+                                                           pair.key,
+                                                           "--tls_client_ca",
+                                                           house_->ca(),
+                                                           "--heartbeat_interval",
+                                                           "200ms",
+                                                           "--allow_python_networks",
+                                                           "--python_networks_from",
+                                                           "admin"},
+                                             .output_file = File("server.log")})
                   .value()
                   .release();
     const absl::Time deadline = absl::Now() + kDeadline;
@@ -173,6 +188,22 @@ TEST_F(AccessTest, RolesSufficeForAnExperiment) {
   const nlohmann::json experiment = nlohmann::json::parse(shown.output, nullptr, false);
   ASSERT_FALSE(experiment.is_discarded()) << shown.output;
   EXPECT_THAT(shown.output, AllOf(HasSubstr("\"owner\":\"ada\""), HasSubstr("\"succeeded\":1")));
+}
+
+TEST_F(AccessTest, CodeIsTakenFromAdministratorsAlone) {
+  std::ofstream(File("net.py")) << "class Net: pass\n";
+  const std::string specification = File("module.yaml");
+  std::ofstream(specification) << absl::StrReplaceAll(
+      kTinySpecification, {{"name: tiny", "name: module"},
+                           {"{name: encoder, blocks: 1, heads: 2, d_model: 16}",
+                            "{name: python, file: net.py, class: Net}"},
+                           {"encodings: none", "encodings: own"}});
+  EXPECT_THAT(Refusal(Client("ada", {"submit", specification})),
+              HasSubstr("ada's token has the role submitter; this server takes the network "
+                        "\"python\", whose code its workers run, from the role admin"));
+  const Result submitted = Client("admin", {"submit", specification});
+  EXPECT_EQ(submitted.code, 0) << submitted.output;
+  EXPECT_EQ(Client("admin", {"cancel", "module-1"}).code, 0);
 }
 
 TEST_F(AccessTest, RejectedCallersGetOneLineOfAdvice) {
