@@ -132,7 +132,7 @@ TEST(CoreFaultsTest, RegressionLeaseOfADeletedExperimentEndsAfterARestart) {
   const auto leases = [&] { return count("SELECT count(*) FROM leases"); };
   // The idle server deletes the experiment's rows.
   const absl::Time deadline = absl::Now() + absl::Minutes(1);
-  while (count("SELECT count(*) FROM trials") > 0 && absl::Now() < deadline)
+  while (count("SELECT count(*) FROM trials") != 0 && absl::Now() < deadline)
     absl::SleepFor(absl::Milliseconds(1));
   coordinator.Close();
   EXPECT_EQ(leases(), 1) << "it ends when its worker hears of the cancellation";
