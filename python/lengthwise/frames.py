@@ -54,7 +54,7 @@ def losses(connection: Connection, name: str, trials: Sequence[Trial], max_point
         points = curve.points
         for values in zip(
             points.steps, points.losses, points.accuracies, points.gradient_norms, points.lengths,
-            points.mean_losses or points.losses, strict=True,
+            points.mean_losses,
         ):  # fmt: skip
             rows.append([*keys[curve.trial], *values])
     return pandas.DataFrame(rows, columns=KEY + LOSSES)
@@ -69,7 +69,7 @@ def accuracies(connection: Connection, name: str, trials: Sequence[Trial], inter
         key, seen_up_to = keys[evaluation.trial]
         measured = evaluation.accuracies
         sequences = sequence_counts(measured)
-        for i, (length, accuracy) in enumerate(zip(measured.lengths, measured.accuracies, strict=True)):
+        for i, (length, accuracy) in enumerate(zip(measured.lengths, measured.accuracies)):
             loss = measured.losses[i] if i < len(measured.losses) else None
             rows.append(
                 [*key, evaluation.step, measured.final, length, length <= seen_up_to, accuracy, loss,
@@ -99,7 +99,7 @@ def answer_errors(connection: Connection, name: str, trials: Sequence[Trial]) ->
     keys = {trial.name: _key(trial) for trial in trials}
     rows: dict[tuple[str, int], list[Any]] = {}
     for event in queries.analyses(connection, name):
-        if not event.HasField("answer_errors"):
+        if not event.HasField("answer_errors") or event.trial not in keys:
             continue
         errors = event.answer_errors
         rows[event.trial, errors.length] = [

@@ -1,20 +1,41 @@
 """Queries of the server's measurements, one function each. `name` is an experiment's or a trial's full name."""
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Sized
 from typing import TypeVar
 
 import grpc
 
 from lengthwise._proto import event_pb2, experiment_service_pb2
 from lengthwise.connection import Connection
-from lengthwise.errors import LengthwiseError
+from lengthwise.errors import LengthwiseError, damaged
 
 Summary = experiment_service_pb2.SummarizeExperimentResponse
 Evaluation = experiment_service_pb2.QueryLengthAccuraciesResponse.Evaluation
 LossCurve = experiment_service_pb2.QueryLossCurvesResponse.Curve
 
 T = TypeVar("T")
+
+
+def check_columns(problem: str, *columns: Sized) -> None:
+    """DATA_LOSS for columns of different lengths: what reads them goes through all at once."""
+    if len({len(column) for column in columns}) > 1:
+        raise damaged(problem)
+
+
+def check_evaluation(measured: event_pb2.LengthAccuracies, trial: str) -> None:
+    # Earlier releases have no losses, or no numbers of sequences.
+    columns = [measured.losses or measured.lengths, measured.sequence_counts or measured.lengths, measured.accuracies]
+    columns += [metric.values for metric in measured.metrics]
+    check_columns(f"an evaluation of {trial} is damaged", measured.lengths, *columns)
+
+
+def check_points(points: event_pb2.TrainingPoints, trial: str) -> None:
+    """Adds the mean losses that earlier releases do not have."""
+    if len(points.mean_losses) == 0:
+        points.mean_losses[:] = points.losses
+    columns = points.losses, points.mean_losses, points.accuracies, points.gradient_norms, points.lengths
+    check_columns(f"the loss curve of {trial} is damaged", points.steps, *columns)
 
 
 def _per_trial(trials: Sequence[str], name: str, query: Callable[[str], T]) -> list[T]:
@@ -53,7 +74,10 @@ def length_accuracies(
         )
 
     wanted = set(trials)
-    return [one for answer in _per_trial(trials, name, query) for one in answer.evaluations if one.trial in wanted]
+    found = [one for answer in _per_trial(trials, name, query) for one in answer.evaluations if one.trial in wanted]
+    for one in found:
+        check_evaluation(one.accuracies, one.trial)
+    return found
 
 
 def mean(measured: event_pb2.LengthAccuracies, side: str, by_loss: bool) -> float | None:
@@ -74,7 +98,10 @@ def loss_curves(connection: Connection, name: str, trials: Sequence[str], max_po
         )
 
     wanted = set(trials)
-    return [one for answer in _per_trial(trials, name, query) for one in answer.curves if one.trial in wanted]
+    found = [one for answer in _per_trial(trials, name, query) for one in answer.curves if one.trial in wanted]
+    for one in found:
+        check_points(one.points, one.trial)
+    return found
 
 
 def attention_maps(connection: Connection, trial: str, length: int = 0) -> Iterator[event_pb2.AttentionMap]:

@@ -9,7 +9,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from lengthwise._proto import event_pb2, experiment_service_pb2
 from lengthwise.connection import Connection
-from lengthwise.errors import damaged
+from lengthwise.queries import check_columns, check_evaluation, check_points
 
 
 @dataclass(frozen=True)
@@ -52,25 +52,17 @@ def fetch_history(connection: Connection, trial: str) -> TrialHistory:
 def _add(events: Iterable[event_pb2.Event], trial: str, history: TrialHistory) -> None:
     for event in events:
         if event.HasField("length_accuracies"):
-            measured = event.length_accuracies
-            columns = [measured.accuracies, *(metric.values for metric in measured.metrics)]
-            if any(len(column) != len(measured.lengths) for column in columns):
-                raise damaged(f"an evaluation of {trial} is damaged")
-            history.evaluations.append(Evaluation(event.step, event.time, measured))
+            check_evaluation(event.length_accuracies, trial)
+            history.evaluations.append(Evaluation(event.step, event.time, event.length_accuracies))
         elif event.HasField("sequence_scores"):
             history.sequence_scores[event.sequence_scores.length] = event.sequence_scores
         elif event.HasField("noise_accuracies"):
             noise = event.noise_accuracies
-            if {len(noise.accuracies), len(noise.losses)} != {len(noise.deviations)}:
-                raise damaged(f"the accuracies of {trial} under noise are damaged")
+            problem = f"the accuracies of {trial} under noise are damaged"
+            check_columns(problem, noise.deviations, noise.accuracies, noise.losses)
             history.noise_accuracies = noise
         elif event.HasField("training_points"):
             points = event.training_points
-            count = len(points.steps)
-            if {len(points.losses), len(points.accuracies), len(points.gradient_norms), len(points.lengths)} != {count}:
-                raise damaged(f"the loss curve of {trial} is damaged")
-            if len(points.mean_losses) != count:
-                # Histories of earlier releases have none.
-                points.mean_losses[:] = points.losses
+            check_points(points, trial)
             history.points.MergeFrom(points)
-            history.times += [event.time] * count
+            history.times += [event.time] * len(points.steps)
