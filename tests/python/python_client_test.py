@@ -7,7 +7,6 @@ import os
 import pathlib
 import re
 import shutil
-import socket
 import struct
 import subprocess
 import sys
@@ -20,6 +19,7 @@ from unittest import mock
 from xml.etree import ElementTree
 
 import service
+from raw_server import GRPC, RawServer
 from service import Numbers, lengthwise
 
 import grpc
@@ -967,49 +967,8 @@ class RetryTest(unittest.TestCase):
         self.assertEqual(server.attempts, 1)
 
 
-class RawServer:
-    """An HTTP/2 endpoint that answers every call with these fields, this data and nothing more."""
-
-    HEADERS, SETTINGS, END_HEADERS, END_STREAM = 1, 4, 4, 1
-
-    def __init__(self, fields=(), data=b"", ends=True):
-        self._fields, self._data, self._ends = fields, data, ends
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.address = f"127.0.0.1:{self._listener.getsockname()[1]}"
-        self._thread = service.in_background(self._serve)
-
-    def close(self):
-        self._listener.shutdown(socket.SHUT_RDWR)
-        self._listener.close()
-        self._thread.join()
-
-    @staticmethod
-    def _frame(kind, flags, stream, payload=b""):
-        return len(payload).to_bytes(3, "big") + struct.pack(">BBI", kind, flags, stream) + payload
-
-    def _serve(self):
-        with self._listener.accept()[0] as connection, connection.makefile("rb") as received:
-            received.read(24)
-            connection.sendall(self._frame(self.SETTINGS, 0, 0))
-            while header := received.read(9):
-                received.read(int.from_bytes(header[:3], "big"))
-                if header[3] == self.HEADERS:
-                    self._answer(connection, int.from_bytes(header[5:], "big"))
-
-    def _answer(self, connection, stream):
-        block = b"\x88"  # :status 200
-        for name, value in self._fields:
-            block += bytes([0, len(name)]) + name.encode() + bytes([len(value)]) + value.encode()
-        at_once = self.END_STREAM if self._ends and not self._data else 0
-        connection.sendall(self._frame(self.HEADERS, self.END_HEADERS | at_once, stream, block))
-        if self._data:
-            connection.sendall(self._frame(0, self.END_STREAM if self._ends else 0, stream, self._data))
-
-
 class RawAnswerTest(unittest.TestCase):
     """Of the pinned grpcio: earlier ones receive a whole message before they look at its size."""
-
-    GRPC = ("content-type", "application/grpc")
 
     def failure(self, *arguments, **keywords):
         server = RawServer(*arguments, **keywords)
@@ -1021,9 +980,9 @@ class RawAnswerTest(unittest.TestCase):
     def test_proxys_page_is_an_unreachable_server(self):
         for page in (
             {},
-            {"fields": [self.GRPC]},
+            {"fields": [GRPC]},
             {"fields": [("content-type", "text/html")], "data": b"<p>healthy"},
-            {"fields": [self.GRPC], "data": bytes(5)},
+            {"fields": [GRPC], "data": bytes(5)},
         ):
             failure = self.failure(**page)
             self.assertIsInstance(failure, lengthwise.errors.UnreachableError)
@@ -1031,15 +990,15 @@ class RawAnswerTest(unittest.TestCase):
 
     def test_unknown_status_has_a_message(self):
         for status in ("17", "99"):
-            self.assertIn("ended the call with UNKNOWN", str(self.failure([self.GRPC, ("grpc-status", status)])))
+            self.assertIn("ended the call with UNKNOWN", str(self.failure([GRPC, ("grpc-status", status)])))
 
     def test_announced_message_is_not_awaited(self):
         announced = struct.pack(">BI", 0, (64 << 20) + 1)
-        failure = self.failure([self.GRPC], announced, ends=False)
+        failure = self.failure([GRPC], announced, ends=False)
         self.assertEqual(failure.code, grpc.StatusCode.RESOURCE_EXHAUSTED)
 
     def test_compressed_message_is_not_unpacked(self):
-        fields = [self.GRPC, ("grpc-encoding", "gzip")]
+        fields = [GRPC, ("grpc-encoding", "gzip")]
         self.assertIn("'gzip' is disabled", str(self.failure(fields, struct.pack(">BI", 1, 1) + b"x")))
 
 

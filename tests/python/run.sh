@@ -1,8 +1,12 @@
 #!/usr/bin/env bash
 # Runs unittest modules with the packages of $LENGTHWISE_TEST_PYTHON, which tests/run.sh installs.
 # Skips them without it.
-#   run.sh MODULE.py...
+#   run.sh [NAME=VALUE...] MODULE.py...
 set -euo pipefail
+while [[ ${1:-} == *=* ]]; do
+  export "$1"
+  shift
+done
 if [ -z "${LENGTHWISE_TEST_PYTHON:-}" ]; then
   reason="LENGTHWISE_TEST_PYTHON is not set to a Python with the packages that read exports; tests/run.sh installs one"
   echo "skipped: $reason"
