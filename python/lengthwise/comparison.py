@@ -30,10 +30,11 @@ class SeedStatistic:
     # Sample standard deviation; 0 for a single trial.
     deviation: float = 0
     max: float = 0
-    # How a choice by other scores than these ranks the configuration and its best trial, and that trial's value.
-    score: float = 0
-    best_score: float = 0
-    best: float = 0
+    # How a choice by other scores than these ranks the configuration and its best trial, -inf where it has no score of
+    # them, and that trial's value.
+    score: float = -math.inf
+    best_score: float = -math.inf
+    best: float | None = None
 
     def scaled(self, factor: float) -> SeedStatistic:
         return replace(
@@ -41,7 +42,7 @@ class SeedStatistic:
             mean=self.mean * factor,
             deviation=self.deviation * factor,
             max=self.max * factor,
-            best=self.best * factor,
+            best=None if self.best is None else self.best * factor,
         )
 
 
@@ -57,14 +58,20 @@ class Measurement:
 
 
 def aggregate(configurations: Sequence[SeedStatistic], statistic: Statistic, select: str = "") -> Measurement | None:
-    """One number of a cell's configurations; None while none has a trial. `select` "seen": chosen by their scores."""
+    """One number of a cell's configurations; None while none has a trial. `select` "seen": chosen by their scores, and None
+    where they have no scores to choose by.
+    """
     with_trials = [one for one in configurations if one.trials > 0]
     if not with_trials:
         return None
     trials = sum(one.trials for one in with_trials)
+    chooses = select == "seen" and statistic is not Statistic.MEAN_OF_ALL and len(with_trials) > 1
+    if chooses and all(one.score == -math.inf for one in with_trials):
+        return None
     if statistic is Statistic.MAXIMUM:
         best = max(with_trials, key=lambda one: one.best_score if select == "seen" else one.max)
-        return Measurement(best.best if select == "seen" else best.max, None, trials)
+        value = best.best if select == "seen" else best.max
+        return None if value is None else Measurement(value, None, trials)
     if statistic is Statistic.MEAN_AT_BEST_RATE:
         best = max(with_trials, key=lambda one: one.score if select == "seen" else one.mean)
         return Measurement(best.mean, best.deviation if best.trials > 1 else None, best.trials)
@@ -222,7 +229,8 @@ def _value(
     """Value of a summary cell for a column; `trials` is 0 if the cell has none."""
     if quantity is Quantity.UNSEEN_ACCURACY:
         if column.length == 0:
-            return replace(_statistic(cell.unseen_accuracy), best=cell.best_unseen_accuracy)
+            best = cell.best_unseen_accuracy if cell.HasField("best_unseen_accuracy") else None
+            return replace(_statistic(cell.unseen_accuracy), best=best)
         return at_lengths.get((index, column.length), SeedStatistic())
     if quantity is Quantity.TRAINING_ACCURACY:
         return _statistic(cell.training_accuracy)
@@ -321,7 +329,8 @@ def compare(
         counted = 0
         for r, c in places:
             value = _value(index, cell, at_lengths or {}, table.quantity_of(r), table.columns[c]).scaled(factor)
-            value = replace(value, score=cell.selection.mean, best_score=cell.selection.max)
+            if cell.selection.trials > 0:
+                value = replace(value, score=cell.selection.mean, best_score=cell.selection.max)
             counted = max(counted, value.trials)
             values.setdefault((r, c), []).append(value)
             if value.trials > 0:
@@ -381,7 +390,7 @@ def length_statistics(
             mean=statistics.fmean(found.values()),
             deviation=statistics.stdev(found.values()) if len(found) > 1 else 0,
             max=max(found.values()),
-            best=found.get(summary.cells[place[0]].best_trial, 0),
+            best=found.get(summary.cells[place[0]].best_trial),
         )
         for place, found in values.items()
     }

@@ -60,6 +60,18 @@ class SelectionTest(unittest.TestCase):
             self.assertEqual(aggregate(self.GROUPS, statistic, "unseen").value, paper)
             self.assertEqual(aggregate(self.GROUPS, statistic, "seen").value, seen)
 
+    def test_without_scores_of_seen_lengths_nothing_is_chosen(self):
+        unseen_alone = [SeedStatistic(2, 40, 10, 50), SeedStatistic(2, 60, 10, 70)]
+        for statistic, value in (
+            (Statistic.MAXIMUM, None), (Statistic.MEAN_AT_BEST_RATE, None), (Statistic.MEDIAN, None),
+            (Statistic.MEAN_OF_ALL, 50),
+        ):  # fmt: skip
+            found = aggregate(unseen_alone, statistic, "seen")
+            self.assertEqual(found and found.value, value)
+        # The chosen trial was not evaluated at the table's length.
+        self.assertIsNone(aggregate([SeedStatistic(2, 40, 10, 50, 0.9, 0.95)], Statistic.MAXIMUM, "seen"))
+        self.assertEqual(aggregate(unseen_alone[:1], Statistic.MEAN_AT_BEST_RATE, "seen").value, 40)
+
 
 class CellsTest(unittest.TestCase):
     """Two tasks and two encodings."""
