@@ -243,6 +243,13 @@ absl::Status PrivateService::StartServer() {
   const std::string ready_file = options_.data_dir + "/ready";
   std::error_code error;
   std::filesystem::remove(ready_file, error);
+  // Logs of workers that had joined an earlier server (StartWorker). Nobody writes them any more.
+  for (const auto& entry : std::filesystem::directory_iterator(log_directory(), error)) {
+    const std::string name = entry.path().filename().string();
+    if (absl::StartsWith(name, "worker-") && std::count(name.begin(), name.end(), '-') == 2) {
+      std::filesystem::remove(entry.path(), error);
+    }
+  }
   std::vector<std::string> arguments = {program,
                                         "--listen",
                                         "127.0.0.1:0",

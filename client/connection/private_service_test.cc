@@ -27,6 +27,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 using ::testing::StartsWith;
+using ::testing::UnorderedElementsAre;
 
 // Writes a shell program; it gets the real program's arguments as "$@".
 std::string WriteProgram(const std::string& name, const std::string& script) {
@@ -92,6 +93,22 @@ TEST_F(PrivateServiceTest, LogOfARunningServerStays) {
             "a `lengthwise run` or a server is using " + options_.data_dir +
                 "; wait until it ends, or interrupt it with Ctrl-C (a run can be resumed)");
   EXPECT_EQ(Tail((*service)->log_directory() + "/server.log", 1), "  serving");
+}
+
+TEST_F(PrivateServiceTest, StartRemovesLogsOfWorkersThatHadJoined) {
+  UseServer(kServes);
+  const std::string logs = options_.data_dir + "/logs";
+  std::filesystem::create_directories(logs);
+  for (const char* name : {"worker-12-1.log", "worker-12-2.log", "worker-1.log", "mine.log"}) {
+    std::ofstream(logs + "/" + name) << "text";
+  }
+  const auto service = PrivateService::Open(options_);
+  ASSERT_TRUE(service.ok()) << service.status();
+  std::vector<std::string> left;
+  for (const auto& entry : std::filesystem::directory_iterator(logs)) {
+    left.push_back(entry.path().filename());
+  }
+  EXPECT_THAT(left, UnorderedElementsAre("worker-1.log", "mine.log", "server.log"));
 }
 
 TEST_F(PrivateServiceTest, EmptyLogComesWithTheFreeSpace) {
