@@ -9,7 +9,8 @@
 #   asan_libtorch  those with LibTorch under the same
 #   tsan           unit tests without LibTorch under ThreadSanitizer
 #   fuzz           libFuzzer on every target of tests/fuzz, $LENGTHWISE_FUZZ_SECONDS each (60)
-#   faults         tests tagged "long_part": hundreds of kills, crashes at the third hit of a failpoint
+#   faults         tests tagged "long_part": hundreds of kills and interrupted runs, thousands of changed answers, crashes at
+#                  the third hit of a failpoint
 #   threads        every network with every encoding, eight batch sizes and five numbers of threads, on AVX-512 and AVX2
 #   benchmarks     short benchmarks of the service, the scheduler, a watch and a large experiment's results: they must run
 #                  and give right answers
@@ -28,7 +29,7 @@ FUZZ_SECONDS="${LENGTHWISE_FUZZ_SECONDS:-60}"
 EARLIER_RELEASE=4ad12fe
 
 # Minutes that each part needs on two cores, with most of its objects in the disk cache.
-declare -A needs=([asan]=10 [asan_libtorch]=15 [tsan]=10 [fuzz]=14 [faults]=5 [threads]=20 [benchmarks]=5 [releases]=12 [single_files]=20 [wheel]=15)
+declare -A needs=([asan]=10 [asan_libtorch]=15 [tsan]=10 [fuzz]=14 [faults]=25 [threads]=20 [benchmarks]=5 [releases]=12 [single_files]=20 [wheel]=15)
 
 started=$SECONDS
 within=0

@@ -4,8 +4,9 @@
     tests/documentation/check_proofs.py        (from the root of the source tree; tests/run.sh does it)
 
 For `//folder:target` it looks for the target; for a test or suite named after it, for the test in the target's source,
-or in the folder if the target has none of its name; for `folder/name_test.cc` or `name_test.cc`, for the file; for
-`name_test`, for a target in any folder. Prints what is missing and fails.
+or in the folder if the target has none of its name; for `folder/name_test.cc`, `name_test.cc` or `name_test.py`, for the
+file, and for test_name after it, for the test in it; for `name_test`, for a target in any folder. Prints what is missing
+and fails.
 """
 import pathlib
 import re
@@ -15,7 +16,8 @@ import sys
 DOCUMENTS = ("GUARANTEES.md", "THREAT_MODEL.md")
 REFERENCE = re.compile(
     r"//(?P<package>[\w/]+)(?P<target>:\w+|/\.\.\.)"
-    r"|`(?P<file>(?:\w+/)*\w+\.cc)`"
+    r"|`(?P<file>(?:\w+/)*\w+\.(?:cc|py))`"
+    r"|(?<!\w)(?P<python>test_[a-z0-9_]+)"
     r"|`(?P<alone>\w+_test)`"
     # At least two words: the name of a test or of a suite.
     r"|(?<![\w`/.])(?P<name>(?=\w*[a-z])(?:[A-Z][a-z0-9]*){2,})\b(?!`)")
@@ -45,6 +47,7 @@ def has_test(package, target, name):
 
 def check(document, files):
     package = target = None
+    named = []
     for number, line in enumerate(pathlib.Path(document).read_text().splitlines(), 1):
         for match in REFERENCE.finditer(line):
             reference = match.group(0).strip("`")
@@ -53,7 +56,10 @@ def check(document, files):
                 package, target = match["package"], match["target"][1:]
                 found = pathlib.Path(package).is_dir() if target == "..." else has_target(package, target)
             elif match["file"]:
-                found = any(file == reference or file.endswith("/" + reference) for file in files)
+                named = [file for file in files if file == reference or file.endswith("/" + reference)]
+                found = bool(named)
+            elif match["python"]:
+                found = any(f"def {reference}(" in pathlib.Path(file).read_text() for file in named)
             elif match["alone"]:
                 folders = {str(pathlib.Path(file).parent) for file in files if file.endswith("BUILD.bazel")}
                 folders = [folder for folder in folders if has_target(folder, reference)]
