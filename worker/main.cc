@@ -365,7 +365,9 @@ int Run(const Flags& flags, platform::TerminationSignals& signals) {
   signals.OnFirst(nullptr);
   if (!status.ok()) {
     platform::LogError(
-        absl::StrCat((*runner)->device_status().ok() ? "the server refuses this worker: " : "",
+        absl::StrCat((*runner)->device_status().ok() && !absl::IsDeadlineExceeded(status)
+                         ? "the server refuses this worker: "
+                         : "",
                      status.message()));
     return kExitFailure;
   }

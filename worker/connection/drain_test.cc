@@ -15,6 +15,7 @@
 namespace lengthwise::worker {
 namespace {
 
+using ::testing::HasSubstr;
 using ::testing::SizeIs;
 using Directive = PackSession::Directive;
 using State = FakeWorkerService::State;
@@ -228,12 +229,15 @@ TEST_F(DrainTest, LifetimeDrainsTheLeaseAndEndsTheWorker) {
   });
 }
 
-TEST_F(DrainTest, TooLittleTimeAcquiresNoLease) {
+// A cluster's fleet must see the job fail, or it would submit the next one at once, for ever.
+TEST_F(DrainTest, TooLittleTimeAcquiresNoLeaseAndFails) {
   options_.drain_at = After(absl::Seconds(20));
   options_.shortest_run = absl::Seconds(30);
   OfferLease(LeaseOf({"a"}));
   StartWorker([](const v1::Lease&, PackSession&) { return absl::OkStatus(); });
-  EXPECT_TRUE(Join().ok());
+  const absl::Status status = Join();
+  EXPECT_TRUE(absl::IsDeadlineExceeded(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("--time"));
   server_.With([](State& state) { EXPECT_EQ(state.acquires, 0); });
 }
 

@@ -89,6 +89,13 @@ WorkerLoop::WorkerLoop(const Options& options, PackRunner& runner)
       backoff_(options.backoff) {}
 
 absl::Status WorkerLoop::Run() {
+  if (steady_clock::now() >= LastStart()) {
+    return absl::DeadlineExceededError(absl::StrCat(
+        "too little of the lifetime is left for any lease, which needs ",
+        absl::FormatDuration(options_.shortest_run),
+        " before the worker stores its checkpoints; set a longer --lifetime, or sbatch's --time "
+        "for a job of `lengthwise workers up`"));
+  }
   TimePoint idle_end = After(options_.exit_when_idle);
   {
     MutexLock lock(mutex_);

@@ -67,6 +67,7 @@ class WorkerLoop {
 
   // Works until drained, idle, or too close to drain_at for another lease, and then returns OK.
   // Returns the runner's device_status() once the device is lost, after its lease has ended.
+  // DEADLINE_EXCEEDED: drain_at was too close for any lease from the beginning.
   // Returns the server's error if it refuses the worker for good: another API version, an invalid
   // id or, at first, a token that it does not accept. Call once.
   absl::Status Run();
