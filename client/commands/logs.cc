@@ -98,7 +98,8 @@ absl::StatusOr<int> Logs(Program& program, const Options& options) {
                                                       Connection::FindRequest::TRIAL));
   const v1::Trial& trial = found.trial();
   // A log on a full disk cannot say that it is full.
-  std::string fault = trial.state() == v1::RUNNING ? found.experiment().storage_fault() : "";
+  const bool has_ended = trial.state() != v1::QUEUED && trial.state() != v1::RUNNING;
+  std::string fault = has_ended ? "" : found.experiment().storage_fault();
   InterruptGuard interrupt;
   Follower follower(*connection,
                     {.experiment = trial.name(), .include_progress = false, .log_only = true});

@@ -209,7 +209,7 @@ Core::Core(const CoreOptions& options, Dependencies dependencies,
       artifacts_(*storage_, *artifact_store_, engine_.lease_ids, options.max_artifact_bytes,
                  options.max_data_bytes, absl::StrCat(options.data_dir, "/upload_quotas")),
       reads_(*storage_, loop_, engine_.ledger, waiting_, fleet_, clock_, *artifact_store_,
-             [this] { return Fault(); }),
+             [this](bool running) { return Fault(running); }),
       backups_(options.data_dir, clock_, *storage_, *artifact_store_, sweeper_),
       statistics_(NoStatistics()) {}
 
@@ -232,9 +232,9 @@ void Core::ReleaseLeases() {
            }});
 }
 
-std::string Core::Fault() const {
+std::string Core::Fault(bool running) const {
   std::string fault = commit_fault_.text();
-  if (fault.empty()) fault = artifacts_.fault();
+  if (fault.empty() && running) fault = artifacts_.fault();
   return fault.empty()
              ? ""
              : absl::StrCat("waits, because the server cannot store its progress: ", fault);

@@ -153,8 +153,9 @@ class Core {
   // Posts a command that has the artifacts swept. Call it before the loop starts.
   void SweepLeft(std::vector<SweepRecord> left);
   void CommitFailed(const absl::Status& status);
-  // Why progress cannot be stored now; empty if it can.
-  std::string Fault() const;
+  // Why progress, or the lease of a trial that is not `running`, cannot be stored now; empty if it
+  // can.
+  std::string Fault(bool running) const;
 
   const CoreOptions options_;
   const Clock clock_;

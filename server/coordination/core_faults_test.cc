@@ -224,6 +224,32 @@ TEST(CoreFaultsTest, FailingStoreIsTriedOnceASecond) {
   EXPECT_EQ(coordinator->GetStatistics().commit_failures, std::ssize(failures));
 }
 
+// A full disk: no lease can be stored, so no trial ever runs.
+TEST(CoreFaultsTest, QueuedTrialsNameTheStoresFault) {
+  std::atomic<bool> fails = false;
+  TestCoordinator coordinator;
+  coordinator.set_wrap_storage([&](std::unique_ptr<Storage> storage) {
+    return std::make_unique<FailingStorage>(std::move(storage),
+                                            coordinator.data_dir() + "/lengthwise.db", fails);
+  });
+  ASSERT_EQ(coordinator.Open(), absl::OkStatus());
+  const std::string experiment = coordinator.Create("sort", 1, 1);
+  const std::string trial = experiment + "/trials/lr0-seed0";
+  EXPECT_EQ(coordinator->reads().GetExperiment(experiment)->storage_fault(), "");
+  fails = true;
+  v1::CreateExperimentRequest another;
+  another.mutable_specification()->set_name("another");
+  another.mutable_specification()->add_learning_rates(0.1);
+  another.mutable_specification()->add_seeds(0);
+  EXPECT_TRUE(absl::IsUnavailable(coordinator.TryCreate(another).status()));
+  const auto says = HasSubstr("cannot store its progress: the disk is away");
+  EXPECT_THAT(coordinator->reads().GetExperiment(experiment)->storage_fault(), says);
+  EXPECT_THAT(coordinator->reads().GetTrial(trial)->reason(), says);
+  fails = false;
+  EXPECT_EQ(coordinator.TryCreate(another).status(), absl::OkStatus());
+  EXPECT_EQ(coordinator->reads().GetExperiment(experiment)->storage_fault(), "");
+}
+
 // A file that exists but cannot be read, even by root: a link to itself replaces it during this
 // object's lifetime.
 class Unreadable {

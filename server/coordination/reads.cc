@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "platform/status_macros.h"
+#include "proto/trial_counts.h"
 #include "server/coordination/messages.h"
 #include "server/coordination/names.h"
 #include "server/coordination/search.h"
@@ -56,11 +57,9 @@ absl::StatusOr<v1::DiskUse> DiskUses::Measure(StorageReader& reader,
 }
 
 std::string Reads::ReasonOf(const TrialRecord& trial) {
-  if (trial.state == v1::RUNNING) {
-    const std::string fault = fault_();
-    return fault.empty() ? trial.reason : fault;
-  }
-  if (trial.state != v1::QUEUED) return trial.reason;
+  if (trial.state != v1::RUNNING && trial.state != v1::QUEUED) return trial.reason;
+  if (std::string fault = fault_(trial.state == v1::RUNNING); !fault.empty()) return fault;
+  if (trial.state == v1::RUNNING) return trial.reason;
   const std::string why =
       loop_.BetweenGroups([&] { return ledger_.scheduler().WhyWaiting(trial.key, ledger_.Now()); });
   // The trial was leased after the snapshot; its stored reason belongs to the snapshot.
@@ -74,7 +73,9 @@ absl::StatusOr<v1::Experiment> Reads::GetExperiment(absl::string_view name) {
   ASSIGN_OR_RETURN(const ExperimentRecord record, server::FindExperiment(*reader, name));
   ASSIGN_OR_RETURN(v1::Experiment experiment, ToExperiment(record, reader->name()));
   ASSIGN_OR_RETURN(*experiment.mutable_disk_use(), disk_uses_.Measure(*reader, record));
-  if (record.counts.running() > 0) experiment.set_storage_fault(fault_());
+  if (UnendedTrials(record.counts) > 0) {
+    experiment.set_storage_fault(fault_(record.counts.running() > 0));
+  }
   return experiment;
 }
 

@@ -50,10 +50,11 @@ class DiskUses {
 // document.
 class Reads {
  public:
-  // All references must outlive it. `fault` returns why progress cannot be stored now.
+  // All references must outlive it. `fault` returns why progress of running trials, or the lease of
+  // a queued one, cannot be stored now.
   Reads(Storage& storage, CommandLoop& loop, Ledger& ledger, const WaitingCalls& waiting,
         Fleet& fleet, Clock clock, const ArtifactStore& artifacts,
-        std::function<std::string()> fault)
+        std::function<std::string(bool running)> fault)
       : storage_(storage),
         loop_(loop),
         ledger_(ledger),
@@ -97,7 +98,7 @@ class Reads {
   const WaitingCalls& waiting_;
   Fleet& fleet_;
   const Clock clock_;
-  const std::function<std::string()> fault_;
+  const std::function<std::string(bool running)> fault_;
   Summaries summaries_;
   DiskUses disk_uses_;
 };
