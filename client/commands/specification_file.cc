@@ -181,13 +181,11 @@ bool AreLanguageModels(const v1::ExperimentSpecification& specification) {
   });
 }
 
-// Returns true if no network of the specification learns numbers.
-bool LearnSymbolsAlone(const v1::ExperimentSpecification& specification) {
+// Returns true if no network of the specification learns tasks of this kind.
+bool NoneLearns(tasks::TaskKind kind, const v1::ExperimentSpecification& specification) {
   return !specification.networks().empty() &&
-         !AnyNetwork(specification, [](const models::NetworkEntry& entry) {
-           return std::count(entry.task_kinds.begin(), entry.task_kinds.end(),
-                             tasks::TaskKind::kRegression) > 0;
-         });
+         !AnyNetwork(specification,
+                     [kind](const models::NetworkEntry& entry) { return entry.Learns(kind); });
 }
 
 void Set(v1::Component& component, const std::string& name, const std::string& value) {
@@ -228,7 +226,12 @@ std::shared_ptr<const tasks::examples::ExampleSet> Attach(const std::string& spe
   tasks::examples::Problems problems;
   auto loaded = tasks::examples::Load(train, test, options, problems);
   if (!loaded.ok()) {
-    if (is_text) Become(tasks::examples::ExamplesText(), task);
+    // What the file has is unknown, so no network may be called unable to learn it.
+    if (is_text) {
+      Become(tasks::examples::ExamplesText(), task);
+    } else if (NoneLearns(tasks::TaskKind::kTransduction, parsed.specification)) {
+      Become(tasks::examples::ExamplesNumbers(), task);
+    }
     parsed.unread.push_back(field + ".train");
     if (problems.all == 0) {
       std::error_code error;
@@ -237,10 +240,13 @@ std::shared_ptr<const tasks::examples::ExampleSet> Attach(const std::string& spe
       };
       const bool is_train = is_no_file(train);
       const bool is_named = is_train || is_no_file(test);
+      const std::string& path = is_train ? train.path : test.path;
+      const bool is_missing = is_named && !std::filesystem::is_symlink(path, error) &&
+                              !std::filesystem::exists(path, error);
       const std::string advice =
-          is_named ? DidYouMean(is_train ? train.path : test.path, /*specifications=*/false,
-                                "; a relative path begins at the specification's folder")
-                   : "";
+          is_missing ? DidYouMean(path, /*specifications=*/false,
+                                  "; a relative path begins at the specification's folder")
+                     : "";
       parsed.problems.push_back({is_train   ? field + ".train"
                                  : is_named ? field + ".test"
                                             : field,
@@ -273,7 +279,8 @@ std::shared_ptr<const tasks::examples::ExampleSet> Attach(const std::string& spe
                                "has lines with a mask; a language model's answers count "
                                "whole: leave the mask out"});
   }
-  if (!loaded->first_number.field.empty() && LearnSymbolsAlone(parsed.specification)) {
+  if (!loaded->first_number.field.empty() &&
+      NoneLearns(tasks::TaskKind::kRegression, parsed.specification)) {
     parsed.problems.push_back(loaded->first_number);
   }
   if (has_numbers || is_text) {

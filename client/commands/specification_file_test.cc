@@ -112,6 +112,10 @@ TEST_F(ExampleFilesTest, MistakesInTheTaskAreNamed) {
   EXPECT_EQ(Run({"validate", Specification(", train: my_train.jsonl, test: mytest.jsonl")}), 2);
   EXPECT_THAT(err_, AllOf(HasSubstr("tasks[0].test: cannot read "),
                           HasSubstr("; did you mean \"my_test.jsonl\"?")));
+  // A file that is there is not replaced by another.
+  std::filesystem::create_symlink("mytrain.jsonl", testing::TempDir() + "/mytrain.jsonl");
+  EXPECT_EQ(Run({"validate", Specification(", train: mytrain.jsonl")}), 2);
+  EXPECT_THAT(err_, AllOf(HasSubstr("Too many levels"), Not(HasSubstr("did you mean"))));
   EXPECT_EQ(Run({"validate", Specification(", trian: my_train.jsonl")}), 2);
   EXPECT_THAT(err_, HasSubstr("did you mean \"train\"?"));
   // The file was not read, which is no second mistake.
@@ -147,7 +151,12 @@ TEST_F(ExampleFilesTest, NumbersNeedANumericNetwork) {
                               "\"positional_attention\", \"graph_network\" or \"python\""));
   EXPECT_THAT(err_, HasSubstr("my_train.jsonl:1: has the number 0.5, which makes all values "
                               "numbers; symbols are integers from 0"));
+  // A mistake in a file of numbers does not make it one of symbols.
   path = Specification(kFiles, "", "positional_attention");
+  File("my_train.jsonl", "{\"input\": [1e30, 1], \"target\": [1.5, 1]}\n");
+  EXPECT_EQ(Run({"validate", path}), 2);
+  EXPECT_THAT(err_, AllOf(HasSubstr("my_train.jsonl:1: input has the number 1e+30"),
+                          Not(HasSubstr("cannot learn"))));
   File("my_train.jsonl", "{\"input\": [0.5, 1], \"target\": [1.5, 1]}\n");
   File("my_test.jsonl", "{\"input\": [0.5, 2], \"target\": [2.5, 2]}\n");
   EXPECT_EQ(Run({"validate", path}), 0) << err_;

@@ -9,6 +9,8 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -134,6 +136,33 @@ std::string WholeAdvice(const std::string& number) {
   return absl::StrCat(": write ", static_cast<int64_t>(value), ", not ", number);
 }
 
+// If `line`, the first of the file `name`, shows another format, says which and how to convert it.
+// Empty if it does not.
+std::string OtherFormat(absl::string_view line, const std::string& name) {
+  const absl::string_view text = absl::StripAsciiWhitespace(line);
+  if (absl::StartsWith(text, "\x1f\x8b")) {
+    return absl::StrCat("is compressed; unpack the file: gunzip <", name, " >unpacked.jsonl");
+  }
+  std::string what, rows;
+  if (text == "[" || absl::StartsWith(text, "[{")) {
+    what = "is a JSON array, not a line for each example";
+    rows = "row)) for row in json.load(sys.stdin)";
+  } else {
+    const bool has_tabs = absl::StrContains(text, '\t');
+    const size_t column = text.find_first_of(has_tabs ? "\t" : ",;");
+    if (column == absl::string_view::npos || text.find_first_of("{[") < column) return "";
+    const bool has_header = absl::StrContains(text, "input") && absl::StrContains(text, "target");
+    what = "is a line of columns, not JSON";
+    rows = absl::StrCat(
+        has_header
+            ? "dict(input=row[\"input\"], target=row[\"target\"]))) for row in csv.DictReader"
+            : "dict(input=row[0], target=row[1]))) for row in csv.reader",
+        "(sys.stdin, delimiter=\"", has_tabs ? "\\t" : std::string(1, text[column]), "\")");
+  }
+  return absl::StrCat(what, "; convert the file: python3 -c 'import csv, json, sys; ",
+                      "[print(json.dumps(", rows, "]' <", name, " >converted.jsonl");
+}
+
 class Loader {
  public:
   Loader(const Options& options, Problems& problems) : options_(options), problems_(problems) {}
@@ -178,6 +207,8 @@ class Loader {
   Line line_;
   std::optional<bool> is_text_;
   bool is_numbers_ = false;
+  // The file that is being read has another format, which is one mistake, not one of every line.
+  bool is_other_format_ = false;
   ExampleSet set_;
   std::vector<uint8_t> mask_;  // unused until a line has a mask
   // Of inputs and of targets.
@@ -276,17 +307,9 @@ void Loader::Take(const Source& source, int64_t number, absl::string_view text, 
     return;
   }
   if (const absl::Status status = ParseLine(text, line_); !status.ok()) {
-    const size_t column = text.find_first_of("\t,");
-    if (number == 1 && column != absl::string_view::npos && text.find_first_of("{[") > column) {
-      problems_.Add(field, absl::StrCat("is a line of columns, not JSON; convert the file: python3 "
-                                        "-c 'import csv, json, sys; [print(json.dumps(dict(input="
-                                        "row[0], target=row[1]))) for row in csv.reader(sys.stdin, "
-                                        "delimiter=\"",
-                                        text[column] == ',' ? "," : "\\t", "\")]' <", source.name,
-                                        " >converted.jsonl"));
-      return;
-    }
-    problems_.Add(field, std::string(status.message()));
+    const std::string format = number == 1 ? OtherFormat(text, source.name) : "";
+    is_other_format_ = !format.empty();
+    problems_.Add(field, is_other_format_ ? format : std::string(status.message()));
     return;
   }
   if (is_text_.has_value() && *is_text_ != line_.input.is_text) {
@@ -350,10 +373,11 @@ absl::Status Loader::Read(const File& file, bool is_test, std::vector<ReadExampl
     return absl::OkStatus();
   }
   examples_ = &examples;
+  is_other_format_ = false;
   // After mistakes in the training file, its vocabulary is incomplete.
   const Source source = {.name = file.name, .is_test = is_test && problems_.all == 0};
   Lines lines(kMostLineBytes, [&](int64_t number, absl::string_view text, bool too_long) {
-    Take(source, number, text, too_long);
+    if (!is_other_format_) Take(source, number, text, too_long);
   });
   platform::Sha256 hash;
   RETURN_IF_ERROR(platform::ReadFileInChunks(file.path, [&](absl::string_view chunk) {

@@ -283,13 +283,26 @@ TEST_F(ExampleSetTest, RefusesMalformedFiles) {
               HasSubstr("my_train.jsonl:1: has a NUL byte at column 30"));
 }
 
-TEST_F(ExampleSetTest, FilesOfColumnsComeWithTheirConversion) {
+TEST_F(ExampleSetTest, OtherFormatsComeWithTheirConversion) {
   EXPECT_THAT(Refusal("walk left\tLTURN WALK\nwalk\tWALK\n"),
               AllOf(HasSubstr("my_train.jsonl:1: is a line of columns, not JSON; convert the file: "
                               "python3 -c 'import csv"),
                     HasSubstr("delimiter=\"\\t\")]' <my_train.jsonl >converted.jsonl"),
-                    HasSubstr("my_train.jsonl:2: column")));
-  EXPECT_THAT(Refusal("input,target\nab,ba\n"), HasSubstr("delimiter=\",\""));
+                    Not(HasSubstr("my_train.jsonl:2"))));
+  EXPECT_THAT(Refusal("walk, left\tLTURN\n"), HasSubstr("delimiter=\"\\t\""));
+  EXPECT_THAT(Refusal("ab;ba\n"), HasSubstr("csv.reader(sys.stdin, delimiter=\";\")"));
+  EXPECT_THAT(Refusal("target,input\nab,ba\n"),
+              HasSubstr("input=row[\"input\"], target=row[\"target\"]))) for row in "
+                        "csv.DictReader(sys.stdin, delimiter=\",\")"));
+  for (const char* array :
+       {"[{\"input\": \"a\", \"target\": \"b\"}]", "[\n{\"input\":\n\"a\"}\n]\n"}) {
+    EXPECT_THAT(Refusal(array), AllOf(HasSubstr("is a JSON array"),
+                                      HasSubstr("for row in json.load(sys.stdin)]' <my_train"),
+                                      Not(HasSubstr("my_train.jsonl:2"))));
+  }
+  EXPECT_THAT(Refusal("[1, 2]\n"), HasSubstr("got a list, expected an object"));
+  EXPECT_THAT(Refusal("\x1f\x8b\x08,\n"),
+              AllOf(HasSubstr("gunzip <my_train.jsonl"), Not(HasSubstr("columns"))));
   EXPECT_THAT(Refusal("{\"input\": [1], \"tar\n"), Not(HasSubstr("convert")));
 }
 
