@@ -17,6 +17,7 @@
 #include "absl/strings/strip.h"
 #include "absl/time/time.h"
 #include "catalogue/suggestion.h"
+#include "platform/user_directories.h"
 
 namespace absl {
 
@@ -237,6 +238,11 @@ struct UsageParts {
   }
 
   CLI::Option* Describe(CLI::Option* option) const {
+    for (const char* path : {"PATH", "FILE", "DIR"}) {
+      if (!absl::StartsWith(placeholder, path)) continue;
+      // Shells do not expand that of --data_dir=~/runs.
+      option->transform([](Text given) { return platform::ExpandHome(given); });
+    }
     return option->required(is_required)->type_name(placeholder);
   }
 

@@ -1,6 +1,7 @@
 #include "command_line/definition.h"
 
 #include <cstdint>
+#include <cstdlib>
 #include <optional>
 
 #include "gmock/gmock.h"
@@ -24,6 +25,7 @@ class DefinitionTest : public testing::Test {
     draw.AddOption("--pixel_width W", width_, "Width").Range(1, 9);
     draw.AddOption("--noise LIST", noise_, "Noise").SeparatedBy(',');
     draw.AddOption("--task NAME", tasks_, "Tasks").OneByOne();
+    draw.AddOption("-o,--out FILE", out_, "Picture");
     const Command workers =
         root.AddCommand("workers", "Lists workers").OnChosen([this] { chosen_ += "workers "; });
     const Command up =
@@ -41,6 +43,7 @@ class DefinitionTest : public testing::Test {
   std::vector<std::string> experiments_, tasks_, arguments_;
   std::optional<int32_t> width_;
   std::vector<double> noise_;
+  std::string out_;
 };
 
 TEST_F(DefinitionTest, ParseSetsVariables) {
@@ -88,6 +91,15 @@ TEST_F(DefinitionTest, ReadsDashesInNamesOfOptionsOnly) {
   EXPECT_THAT(experiments_, ElementsAre("a-b"));
   EXPECT_EQ(Mistake({"workers", "up", "--", "--job-name"}), "");
   EXPECT_THAT(arguments_, ElementsAre("--job-name"));
+}
+
+TEST_F(DefinitionTest, HomeDirectoryIsExpandedInPathsOnly) {
+  setenv("HOME", "/home/ada", 1);
+  EXPECT_EQ(Mistake({"draw", "~/a", "--task", "~/b", "--out=~/c.svg"}), "");
+  EXPECT_EQ(out_, "/home/ada/c.svg");
+  EXPECT_THAT(tasks_, ElementsAre("~/b"));
+  EXPECT_EQ(Mistake({"draw", "a", "-o", "~bea/c.svg"}), "");
+  EXPECT_EQ(out_, "~bea/c.svg");
 }
 
 TEST_F(DefinitionTest, ExplainsMistakes) {

@@ -17,7 +17,7 @@ std::optional<std::string> DataDirectory();
 std::optional<std::string> StateDirectory();
 
 // Returns the path with a leading "~/" replaced by `home`/, unless that is null or empty. For paths
-// in files, which no shell expands.
+// that no shell expands.
 std::string ExpandHome(const std::string& path, const char* home = std::getenv("HOME"));
 
 }  // namespace lengthwise::platform

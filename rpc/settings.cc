@@ -116,7 +116,8 @@ absl::StatusOr<Settings> ResolveSettings(const std::map<std::string, std::string
       setting.origin = settings.file;
     }
     if (const std::string value = Of(environment(kind.variable)); !value.empty()) {
-      setting = {value, absl::StrCat("$", kind.variable)};
+      setting = {IsPath(kind) ? platform::ExpandHome(value, environment("HOME")) : value,
+                 absl::StrCat("$", kind.variable)};
     }
     if (const auto found = flags.find(kind.name); found != flags.end() && !found->second.empty()) {
       setting = {found->second, absl::StrCat("--", kind.name)};

@@ -58,6 +58,8 @@ TEST_F(SettingsTest, DirectoryOfRunsIsForAnyServer) {
   EXPECT_EQ(settings.Value("runs_dir"), home_ + "/runs");
   variables_["LENGTHWISE_RUNS_DIR"] = "/scratch";
   EXPECT_EQ(Resolve().value().Value("runs_dir"), "/scratch");
+  variables_["LENGTHWISE_RUNS_DIR"] = "~/scratch";
+  EXPECT_EQ(Resolve().value().Value("runs_dir"), home_ + "/scratch");
 }
 
 TEST_F(SettingsTest, CommandLineBeatsEnvironmentBeatsFile) {
