@@ -11,7 +11,7 @@ from typing import TypeVar
 import numpy
 from numpy.typing import NDArray
 
-from lengthwise.analyses.measures import CONFIDENCE
+from lengthwise.analyses.measures import share_interval
 from lengthwise.analyses.recorded import scores_of
 from lengthwise.analyses.trial_sets import Subject, Trial, TrialSet, by_seed, cannot
 from lengthwise.errors import UsageError
@@ -31,14 +31,6 @@ def carry_probabilities(digits: int, leading_zeros: bool) -> Array:
         sums = numpy.add.outer(choices, choices)
         found[place + 1] = (sums > 9).mean() + (sums == 9).mean() * found[place]
     return found
-
-
-def share_interval(count: int, of: int) -> tuple[float, float]:
-    """Wilson's confidence interval of a share (scipy.stats.binomtest)."""
-    import scipy.stats
-
-    found = scipy.stats.binomtest(count, of).proportion_ci(CONFIDENCE, "wilson")
-    return float(found.low), float(found.high)
 
 
 @dataclass(frozen=True)

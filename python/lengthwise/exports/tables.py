@@ -54,6 +54,9 @@ TRIALS = {
     "end_time": "when it ended, UTC",
     "validation_accuracy": "mean accuracy over the lengths of evaluation.validation, 0 to 1; empty without it",
     "validation_loss": "mean loss over them",
+    "instruction_set": "of the worker's processor",
+    "threads": "that trained it",
+    "source_revision": "of the worker",
 }
 LOSSES = {
     "step": "training steps done",
@@ -143,7 +146,8 @@ def trial_row(trial: experiment_service_pb2.Trial, history: TrialHistory) -> lis
     row.append(_utc_text(trial.start_time) if trial.HasField("start_time") else None)
     row.append(_utc_text(trial.end_time) if trial.HasField("end_time") else None)
     row += [_last(history, "validation_accuracy"), _last(history, "validation_loss")]
-    return row
+    provenance = trial.outcome.provenance
+    return [*row, *(one or None for one in (provenance.instruction_set, provenance.threads, provenance.source_revision))]
 
 
 class CsvExporter(Exporter):

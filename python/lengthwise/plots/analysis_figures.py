@@ -18,7 +18,7 @@ from lengthwise.analyses import (
 )
 from lengthwise.analyses.attention_similarity import AttentionMeasure
 from lengthwise.analyses.encoding_tables import find_fixed
-from lengthwise.analyses.measures import CONFIDENCE, sample_deviation
+from lengthwise.analyses.measures import CONFIDENCE, sample_deviation, share_interval
 from lengthwise.analyses.trial_sets import Subject, Trial, TrialSet, share_labels, subject_of
 from lengthwise.errors import UsageError
 from lengthwise.plots.attention import check_map_rows
@@ -422,7 +422,7 @@ def carries_picture(subject: Subject, rows: Sequence[carries.CarryErrors]) -> Pi
         groups = [group for group in row.groups(_MOST_GROUPS) if group.errors > 0]
         if not groups or not panels.shows(row.of):
             continue
-        intervals = [carries.share_interval(group.with_carry, group.errors) for group in groups]
+        intervals = [share_interval(group.with_carry, group.errors) for group in groups]
         series = Series(
             x=[group.place for group in groups],
             y=[group.with_carry / group.errors for group in groups],
