@@ -369,9 +369,11 @@ class _Layout:
         self.rows = [r for r in range(len(self.table.rows)) if whole_table or comparison.row_was_run(r)]
         self.columns = [c for c in range(len(self.table.columns)) if whole_table or comparison.column_was_run(c)]
         self._has_levels = any(self.table.rows[r].level for r in self.rows)
+        self._has_chance = any(self.table.rows[r].random_accuracy for r in self.rows) and not self.table.is_time
 
     def _heads(self) -> list[Column]:
-        return ([Column("level")] if self._has_levels else []) + [Column("task", shrinks_to=12)]
+        level = [Column("level")] if self._has_levels else []
+        return [*level, Column("task", shrinks_to=12), *([Column("chance", Align.RIGHT)] if self._has_chance else [])]
 
     def _begin_row(self, rendered: Table, i: int) -> list[Cell | str]:
         """A row's label. The level is given only if it differs from the row above, with a rule before it."""
@@ -380,7 +382,8 @@ class _Layout:
         if i > 0 and level:
             rendered.add_rule()
         title = row.label + (" †" if row.permutation_invariant else "")
-        return [level, title] if self._has_levels else [title]
+        chance = [f"{row.random_accuracy:g}"] if self._has_chance else []
+        return [*([level] if self._has_levels else []), title, *chance]
 
     def side_by_side(self, columns: list[int], stars: bool) -> Table:
         """Three columns for each encoding. A star marks the best if bold text is not available."""

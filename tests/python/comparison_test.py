@@ -1,4 +1,5 @@
 """Comparisons with published tables: cells, layout, and how protocols differ."""
+import dataclasses
 import io
 import json
 import math
@@ -495,6 +496,16 @@ class DisplayTest(unittest.TestCase):
         )
         self.assertIn("\ntask        │ ", self.terminal(100))
         self.assertIn("| Even Pairs | 50.3 / 50.4 / −0.1 |", self.written(display.write_markdown))
+
+    def test_accuracies_stand_beside_those_of_guessing(self):
+        chances = {"even_pairs": 50, "bucket_sort": 20, "odds_first": 50}
+        rows = [dataclasses.replace(row, random_accuracy=chances[row.task]) for row in self.comparison.table.rows]
+        self.comparison.table = table_of(rows, self.comparison.table.columns, {})
+        text = self.written(display.write_markdown)
+        self.assertIn("| level | task | chance | None | RoPE & co |\n", text)
+        self.assertIn("| R | Even Pairs | 50 | 50.3 / 50.4 / −0.1 |", text)
+        self.assertRegex(self.terminal(120), r"\nlevel  task +chance │")
+        self.assertIn("<td>Bucket Sort †</td><td class=\"right\">20</td>", display.html_table(self.comparison))
 
     def test_narrow_terminal_splits_the_table(self):
         text = self.terminal(60)

@@ -267,6 +267,7 @@ class ExportTest(unittest.TestCase):
         self.assertEqual({*sums} | {"SHA256SUMS", "export.json"}, written)
         for name, digest in sums.items():
             self.assertEqual(hashlib.sha256((site / name).read_bytes()).hexdigest(), digest, name)
+        self.assertIn("<p class=\"soft\">Random guess: 20 %.</p>", page)
         self.assertEqual((site / f"models/{self.trials[1]}.safetensors").read_bytes(), Numbers(1).model())
         self.assertIn("SUCCEEDED", (site / f"logs/{self.trials[0]}.txt").read_text())
 
@@ -298,6 +299,7 @@ class ExportTest(unittest.TestCase):
     def test_latex_has_the_encodings_and_their_accuracies(self):
         text = self.export("sort", "latex", ".tex").read_text()
         self.assertEqual(text.count("\\begin{tabular}"), text.count("\\end{tabular}"))
+        self.assertIn("Random guess: 20 \\%.", text)
         self.assertIn("sin\\_cos", text)
         numbers = [Numbers(2).accuracy(8), Numbers(3).accuracy(8)]
         self.assertIn(f"{100 * sum(numbers) / 2:.1f}", text)

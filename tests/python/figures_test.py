@@ -274,6 +274,15 @@ class AccuracyByLengthTest(FigureCase):
             looks.append(next(one.style for one in series if one.name == "RoPE"))
         self.assertEqual(looks[0], looks[1])
 
+    def test_encoding_of_one_of_several_experiments_has_its_colour(self):
+        a, b = plotted("a-1"), plotted("b-1")
+        add(a, make_trial("rope", experiment="a-1"), [1, 1, 1])
+        add(b, make_trial("alibi", experiment="b-1"), [1, 1, 1])
+        add(b, make_trial("rope", True, experiment="b-1"), [1, 1, 1])
+        plain, _, randomized = (one.style for one in self.figure("accuracy_by_length", a, b).panels[0].series)
+        self.assertEqual((plain.hex_color, randomized.hex_color), ("#009E73", "#009E73"))
+        self.assertEqual((plain.dashes, randomized.dashes), (0, 1))
+
     def test_unknown_guess_is_not_drawn(self):
         experiment = plotted()
         trial = make_trial("none")

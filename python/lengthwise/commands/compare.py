@@ -36,6 +36,8 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     if output.kind != "table":
         return SUCCESS
     specifications = [experiment.specification for experiment in experiments]
-    sentences = experiment_difference.sentences(specifications[0], specifications[1], (first, second))
+    # Of both, in this order, each once.
+    sentences = list(dict.fromkeys(heading.random_guess for heading in headings if heading.random_guess))
+    sentences += experiment_difference.sentences(specifications[0], specifications[1], (first, second))
     output.out.write("\n" + "".join(wrap(sentence, output.width, 2) + "\n" for sentence in sentences))
     return SUCCESS

@@ -14,6 +14,7 @@ from lengthwise._proto import experiment_service_pb2
 from lengthwise.errors import NotFoundError, UsageError
 from lengthwise.exports.exporter import Exporter
 from lengthwise.names import short_name
+from lengthwise.plots import catalogue
 from lengthwise.rendering import escape_latex
 
 # Characters across a page. Lengths are averaged in groups to fit.
@@ -42,7 +43,8 @@ class LatexExporter(Exporter):
         # Without characters that could end a label or a comment, whatever the experiment's name is.
         label = re.sub(r"[^\w.-]", "-", name, flags=re.ASCII)
         table = accuracy_table.as_table(summary, _PAGE_COLUMNS).render_latex()
-        caption = escape_latex(f"{name}: {summary.heading.caption}.")
+        heading = summary.heading
+        caption = escape_latex(" ".join(filter(None, [f"{name}: {heading.caption}.", heading.random_guess])))
         text = (
             f"% {label}, by lengthwise export.\n\\begin{{table}}\n\\centering\n{table}"
             f"\\caption{{{caption}}}\n\\label{{tab:{label}}}\n\\end{{table}}\n"

@@ -115,6 +115,7 @@ class SiteExporter(CsvExporter):
             description=data.experiment.specification.description,
             version=__version__,
             measure="loss, median" if by_loss else "accuracy in per cent, mean ± standard deviation",
+            guess=data.summary.heading.random_guess,
             results=_results(self.subject.trials, finals, by_loss),
             trials=[_row(trial, finals, by_loss, sums) for trial in self.subject.trials],
             has_files=any("contents" in task.parameters for task in data.experiment.specification.tasks),

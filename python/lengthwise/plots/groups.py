@@ -50,13 +50,17 @@ class TrialGroup:
 
 
 class Styles:
-    """Gives out styles. With one experiment and network an encoding has its colour of all figures. With several, lines are
-    numbered in the order of the grids; encodings of one name, one plain and one randomized, share a colour.
+    """Gives out styles. An encoding has its colour of all figures, unless several experiments or networks have it: then
+    lines are numbered in the order of the grids; encodings of one name, one plain and one randomized, share a colour.
     """
 
     def __init__(self, experiments: Sequence[PlottedExperiment]) -> None:
         trials = [(one.name, trial.specification) for one in experiments for trial in one.trials]
-        self._one_context = len(experiments) == 1 and len({label(specification.network) for _, specification in trials}) <= 1
+        contexts: dict[tuple[str, bool], set[tuple[str, str]]] = {}
+        for experiment, one in trials:
+            key = (one.encoding.name, is_randomized(one.encoding))
+            contexts.setdefault(key, set()).add((experiment, label(one.network)))
+        self._in_one_context = all(len(found) == 1 for found in contexts.values())
         self._alike: dict[tuple[str, str, bool], list[str]] = {}
         self._numbers: dict[tuple[str, str, int], int] = {}
         for experiment, specification in trials:
@@ -70,7 +74,7 @@ class Styles:
         if own not in alike:
             alike.append(own)
         variant = alike.index(own)
-        if self._one_context:
+        if self._in_one_context:
             return encoding_style(encoding.name, randomized, variant)
         number = self._numbers.setdefault((context, encoding.name, variant), len(self._numbers))
         style = numbered_style(number)
