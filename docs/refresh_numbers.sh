@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Runs what README.md, docs/your_own_data.md and python/examples/README.md print the numbers of, and writes what it prints
-# here into them. Their tests (//tests/documentation/..., //tests/python/...) fail on a processor of this kind when the numbers have changed.
+# here into them. Then draws the pictures of the quickstart, which trains README.md's models, so that they agree with its table.
+# Their tests (//tests/documentation/..., //tests/python/...) fail on a processor of this kind when the numbers have changed.
 #
 #   docs/refresh_numbers.sh        with the Python of tests/run.sh, or LENGTHWISE_TEST_PYTHON
 set -euo pipefail
@@ -15,4 +16,11 @@ REWRITE=1 CLIENT=$programs/client/lengthwise SERVER=$programs/server/lengthwise_
   WORKER=$programs/worker/lengthwise_worker \
   "${LENGTHWISE_TEST_PYTHON:-$HOME/.cache/lengthwise/test-tools/bin/python}" -B tests/python/run_modules.py \
   tests/python/examples_test.py
+export LENGTHWISE_RUNS_DIR PATH=$programs/client:$PATH
+LENGTHWISE_RUNS_DIR=$(mktemp -d)
+trap 'rm -rf "$LENGTHWISE_RUNS_DIR"' EXIT
+lengthwise run quickstart --data_dir "$LENGTHWISE_RUNS_DIR"
+lengthwise plot quickstart --figure accuracy_by_length -o docs/accuracy_by_length.svg
+docs/terminal_picture.py --out docs/results.svg -- lengthwise results quickstart
+docs/terminal_picture.py --out docs/attention.svg --rows 60 -- lengthwise attention quickstart/1 --length 20 --layer 2
 git --no-pager diff --stat README.md docs python/examples/README.md

@@ -175,7 +175,9 @@ def _what_is_measured(comparison: Comparison) -> str:
     trials = [cell.measured.trials for row in comparison.cells for cell in row if cell.measured]
     least, most = min(trials), max(trials)
     per_cell = counted(most, "trial") if least == most else f"{least} to {counted(most, 'trial')}"
-    return f"Here: {value}; {', or '.join(statistics)}; {per_cell} in each cell. Paper: {table.aggregation}."
+    # No paper prints whether its trials share theirs.
+    tested = "" if table.is_time else ", all tested on one draw of examples"
+    return f"Here: {value}; {', or '.join(statistics)}; {per_cell} in each cell{tested}. Paper: {table.aggregation}."
 
 
 def _why_without_value(table: PublishedTable) -> str:

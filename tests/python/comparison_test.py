@@ -489,6 +489,7 @@ class DisplayTest(unittest.TestCase):
         )
         self.assertIn("3 of 6 cells have a value; rows without trials: Odds First", text)
         self.assertIn("steps 10 (paper: 20)", text)
+        self.assertIn("1 to 2 trials in each cell, all tested on one draw of examples.", " ".join(text.split()))
 
     def test_tasks_without_levels_have_no_column_for_them(self):
         self.comparison.table = table_of(
