@@ -579,6 +579,8 @@ def ten_seeds_page() -> list[str]:
         *ten_seeds_table(),
         "",
         f"![Accuracy on seen and unseen lengths over training]({TEN_SEEDS_PICTURE.name})",
+        "",
+        (HERE / "remarks/ten_seeds.md").read_text(encoding="utf-8").rstrip(),
     ]
 
 
