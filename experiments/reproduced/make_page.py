@@ -181,15 +181,6 @@ def collect(site: Path, machine: str) -> str:
     return f"{source.title}: {len({key[:2] for key in rows})} trials"
 
 
-def percentile(values: Sequence[float], share: float) -> float:
-    """With linear interpolation, as the paper's."""
-    ordered = sorted(values)
-    place = share * (len(ordered) - 1)
-    below = math.floor(place)
-    above = min(below + 1, len(ordered) - 1)
-    return ordered[below] + (place - below) * (ordered[above] - ordered[below])
-
-
 @dataclass(frozen=True)
 class Cell:
     """A published number and the runs that were trained for it."""
@@ -214,11 +205,11 @@ class Cell:
 
     @property
     def low(self) -> float:
-        return percentile(self.losses, 0.1)
+        return statistics.quantiles(self.losses, n=10, method="inclusive")[0]
 
     @property
     def high(self) -> float:
-        return percentile(self.losses, 0.9)
+        return statistics.quantiles(self.losses, n=10, method="inclusive")[-1]
 
     # Expected over drawn: how much larger the error of common answers is on other vectors than on ours; 1 if it is not known.
     redraw: float
