@@ -153,7 +153,8 @@ def collect(site: Path, machine: str) -> str:
             continue
         trial = trials[one["trial"]]
         _, experiment, _, short = one["trial"].split("/")
-        specification = json.loads((site / f"trials/{short}.json").read_text(encoding="utf-8"))
+        # Numbers of components are real, as the server's.
+        specification = json.loads((site / f"trials/{short}.json").read_text(encoding="utf-8"), parse_int=float)
         component = specification[f"{source.component}s"][0]
         row = {
             "experiment": experiment,
