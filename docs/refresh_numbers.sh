@@ -16,11 +16,14 @@ REWRITE=1 CLIENT=$programs/client/lengthwise SERVER=$programs/server/lengthwise_
   WORKER=$programs/worker/lengthwise_worker \
   "${LENGTHWISE_TEST_PYTHON:-$HOME/.cache/lengthwise/test-tools/bin/python}" -B tests/python/run_modules.py \
   tests/python/examples_test.py
-export LENGTHWISE_RUNS_DIR PATH=$programs/client:$PATH
-LENGTHWISE_RUNS_DIR=$(mktemp -d)
-trap 'rm -rf "$LENGTHWISE_RUNS_DIR"' EXIT
-lengthwise run quickstart --data_dir "$LENGTHWISE_RUNS_DIR"
-lengthwise plot quickstart --figure accuracy_by_length -o docs/accuracy_by_length.svg
-docs/terminal_picture.py --out docs/results.svg -- lengthwise results quickstart
-docs/terminal_picture.py --out docs/attention.svg --rows 60 -- lengthwise attention quickstart/1 --length 20 --layer 2
+export PATH=$programs/client:$PATH
+runs=$(mktemp -d)
+trap 'rm -rf "$runs"' EXIT
+lengthwise run quickstart --data_dir "$runs"
+lengthwise plot quickstart --figure accuracy_by_length -o docs/accuracy_by_length.svg --data_dir "$runs"
+for command in "results quickstart" "attention quickstart/1 --length 20 --layer 2"; do
+  # The words of a command are words of this one.
+  docs/terminal_picture.py --out "docs/${command%% *}.svg" --rows 60 --show "lengthwise $command" -- \
+    lengthwise $command --data_dir "$runs"
+done
 git --no-pager diff --stat README.md docs python/examples/README.md
