@@ -39,6 +39,8 @@ struct AnswerComparison {
   bool has_right_digits = false;
   // Places of wrong or missing digits, ascending. 0 is the least significant digit.
   std::vector<int32_t> wrong_digits;
+  // Places of the right answer.
+  int32_t places = 0;
   // True if there is a carry into the first of wrong_digits. Absent if no digit is wrong, or if the
   // task has no carries.
   std::optional<bool> first_wrong_has_carry;

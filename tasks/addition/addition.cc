@@ -165,6 +165,7 @@ AnswerComparison AdditionTask::Compare(const TextExample& example,
   AnswerComparison comparison{
       .is_exact = ended && Kept(given, false) == Kept(example.Answer(), false),
       .has_right_digits = digits == expected,
+      .places = static_cast<int32_t>(expected.size()),
       .carry_distances = CarryDistances(Read(example.Prompt()))};
   // Without zero padding a sum has no digit for a final carry of 0.
   comparison.carry_distances.resize(expected.size());

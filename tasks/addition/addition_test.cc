@@ -254,6 +254,7 @@ TEST(CompareTest, NamesWrongDigitsAndTheFirstCarry) {
   const AdditionTask task = Plain("reversed");
   const AnswerComparison tens = task->Compare(kSum, Written("170"));
   EXPECT_THAT(tens.wrong_digits, ElementsAre(1));
+  EXPECT_EQ(tens.places, 3);
   EXPECT_EQ(tens.first_wrong_has_carry, true);
   const AnswerComparison ones = task->Compare(kSum, Written("281"));
   EXPECT_THAT(ones.wrong_digits, ElementsAre(0, 2));

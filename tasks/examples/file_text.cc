@@ -125,6 +125,7 @@ AnswerComparison FileText::Compare(const TextExample& example,
   const absl::Span<const int32_t> answer = example.Answer();
   AnswerComparison comparison;
   comparison.is_exact = comparison.has_right_digits = answer == given;
+  comparison.places = static_cast<int32_t>(answer.size()) - 1;
   for (size_t place = 0; place + 1 < answer.size(); ++place) {
     const size_t at = answer.size() - 2 - place;
     if (at < given.size() && given[at] == answer[at]) continue;

@@ -112,6 +112,7 @@ TEST(FileTextTest, OnlyCompleteAnswersAreExact) {
   const AnswerComparison right = text.Compare(example, example.Answer());
   EXPECT_TRUE(right.is_exact);
   EXPECT_THAT(right.wrong_digits, IsEmpty());
+  EXPECT_EQ(right.places, 3);
   const AnswerComparison wrong = text.Compare(example, {1, 1, 2, 3});
   EXPECT_FALSE(wrong.is_exact);
   EXPECT_THAT(wrong.wrong_digits, ElementsAre(2));

@@ -17,6 +17,7 @@ void AnswerTally::Add(const tasks::AnswerComparison& comparison) {
   errors_.set_answers(errors_.answers() + 1);
   if (comparison.is_exact) ++exact_;
   if (comparison.has_right_digits) ++right_digits_;
+  while (errors_.wrong_by_place_size() < comparison.places) errors_.add_wrong_by_place(0);
   for (const int32_t place : comparison.wrong_digits) {
     CountAt(place, *errors_.mutable_wrong_by_place());
   }

@@ -52,6 +52,14 @@ TEST(AnswerTallyTest, CountsRightAnswersAndWrongPlaces) {
   EXPECT_EQ(score.errors->first_wrong_without_carry(), 1);
 }
 
+TEST(AnswerTallyTest, PlacesThatAreNeverWrongAreThere) {
+  AnswerTally tally(3);
+  tally.Add({.has_right_digits = true, .places = 2});
+  tally.Add({.wrong_digits = {1}, .places = 4});
+  tally.Add({.has_right_digits = true, .places = 3});
+  EXPECT_THAT(tally.Score(0.5).errors->wrong_by_place(), ElementsAre(0, 1, 0, 0));
+}
+
 TEST(AnswerTallyTest, CountsPlacesByCarryDistance) {
   AnswerTally tally(3);
   const std::vector<int32_t> distances = {0, 1, 2, 0};

@@ -131,6 +131,9 @@ TEST(PackRunnerTextTest, ScoresSingleQuestions) {
       }
     }
     const v1::AnswerErrors& of_all = errors.at(digits);
+    // Places that are right in all answers follow.
+    ASSERT_GE(static_cast<size_t>(of_all.wrong_by_place_size()), wrong_by_place.size());
+    wrong_by_place.resize(static_cast<size_t>(of_all.wrong_by_place_size()));
     EXPECT_THAT(of_all.wrong_by_place(), ElementsAreArray(wrong_by_place));
     ASSERT_GE(of_all.wrong_by_carry_size(), 1);
     EXPECT_EQ(of_all.wrong_by_carry(0), of_all.first_wrong_without_carry());

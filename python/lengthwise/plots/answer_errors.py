@@ -72,7 +72,7 @@ def _picture(experiments: Sequence[PlottedExperiment], options: Options, of_plac
 
             def shares(some: Sequence[event_pb2.AnswerErrors]) -> dict[float, float]:
                 if of_places:
-                    # Counts end at the last place that is wrong in some answer, and sums have all places of their operands.
+                    # Counts by earlier workers end at the last place that is wrong in some answer.
                     filled = [list(one.wrong_by_place) + [0] * (size - len(one.wrong_by_place)) * of_sums for one in some]
                     return _shares(_sum(filled), 0, sum(one.answers for one in some))
                 wrong = sum(sum(one.answers_by_wrong_digits[1:]) for one in some)
