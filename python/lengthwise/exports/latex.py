@@ -14,7 +14,6 @@ from lengthwise._proto import experiment_service_pb2
 from lengthwise.errors import NotFoundError, UsageError
 from lengthwise.exports.exporter import Exporter
 from lengthwise.names import short_name
-from lengthwise.plots import catalogue
 from lengthwise.rendering import escape_latex
 
 # Characters across a page. Lengths are averaged in groups to fit.

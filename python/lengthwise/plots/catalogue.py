@@ -1,7 +1,6 @@
 """Names of tasks and encodings in figures: the titles and facts of the server's catalogue."""
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from google.protobuf import struct_pb2
