@@ -61,8 +61,9 @@ Palette Program::palette() const {
 }
 
 bool Program::redraws() const {
-  const char* terminal = std::getenv("TERM");
-  return is_terminal && (terminal == nullptr || absl::string_view(terminal) != "dumb");
+  const char* set = std::getenv("TERM");
+  const absl::string_view terminal = set == nullptr ? "unset" : set;
+  return is_terminal && terminal != "dumb" && !terminal.empty();
 }
 
 std::string Program::Wrapped(const std::string& sentence) const {

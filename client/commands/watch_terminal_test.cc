@@ -107,12 +107,14 @@ TEST_F(WatchTerminalTest, CtrlCLeavesTheTerminalInOrder) {
 
 TEST(DumbTerminalTest, WatchPrintsLines) {
   HalfRunningServer server;
-  PseudoTerminal terminal({"client/lengthwise", "watch", "e-1", "--server", server.address()},
-                          {{"TERM", "dumb"}, {"LENGTHWISE_CONFIG", ""}},
-                          {.width = 80, .height = 20});
-  const auto seen = terminal.ReadUntil("seed 149  started on", kDeadline);
-  ASSERT_TRUE(seen.has_value()) << terminal.unread();
-  EXPECT_THAT(*seen, Not(HasSubstr("\x1b")));
+  for (const char* name : {"dumb", ""}) {
+    PseudoTerminal terminal({"client/lengthwise", "watch", "e-1", "--server", server.address()},
+                            {{"TERM", name}, {"LENGTHWISE_CONFIG", ""}},
+                            {.width = 80, .height = 20});
+    const auto seen = terminal.ReadUntil("seed 149  started on", kDeadline);
+    ASSERT_TRUE(seen.has_value()) << terminal.unread();
+    EXPECT_THAT(*seen, Not(HasSubstr("\x1b"))) << name;
+  }
 }
 
 // One of two trials has ended.

@@ -95,7 +95,7 @@ def make_output(arguments: argparse.Namespace, out: TextIO, err: TextIO) -> Outp
     colors = arguments.color == "always" or (
         arguments.color == "auto"
         and terminal
-        and os.environ.get("TERM") != "dumb"
+        and os.environ.get("TERM") not in ("dumb", "")
         and not os.environ.get("NO_COLOR")
     )
     width = arguments.columns or (shutil.get_terminal_size().columns if terminal else _ORDINARY_WIDTH)
