@@ -18,12 +18,14 @@ TEST(PrintableMessageTest, ReachesEveryText) {
   trial.mutable_outcome()->mutable_provenance()->set_host("\x1b]0;title\x07");
   auto& parameters = *trial.mutable_specification()->mutable_task()->mutable_parameters();
   parameters["file"].set_string_value("\u202Efile");
+  parameters["\x1b[1m"].set_bool_value(true);
   MakePrintable(response);
   EXPECT_THAT(response.next_page_token(), Eq("\\x1b[2J"));
   EXPECT_THAT(response.trials(0).reason(), Eq("first\\x0dsecond"));
   EXPECT_THAT(response.trials(0).outcome().provenance().host(), Eq("\\x1b]0;title\\x07"));
   EXPECT_THAT(response.trials(0).specification().task().parameters().at("file").string_value(),
               Eq("\\u202efile"));
+  EXPECT_TRUE(response.trials(0).specification().task().parameters().contains("\\x1b[1m"));
 
   v1::SynchronizeResponse answer;
   answer.add_leases()->add_cancelled_trials("\x07");
