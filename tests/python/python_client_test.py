@@ -432,10 +432,11 @@ class ClientTest(unittest.TestCase):
         trial.save_model(path)
         self.assertEqual(other.read_text(), "mine")
         self.assertEqual(sorted(path.parent.iterdir()), [path, other])
+        absent = path.parent / "absent" / "x.safetensors"
         with self.assertRaisesRegex(
-            lengthwise.LengthwiseError, "^cannot write /nonexistent/x.safetensors: No such file or directory; make its dir"
+            lengthwise.LengthwiseError, f"^cannot write {absent}: No such file or directory; make its dir"
         ):
-            trial.save_model("/nonexistent/x.safetensors")
+            trial.save_model(absent)
 
     def test_missing_data_is_reported(self):
         experiment = self.client.submit(service.specification("missing"))
