@@ -243,7 +243,7 @@ TEST_P(StorageConformanceTest, KeepsStateToRebuildAScheduler) {
                     EXPECT_EQ(place.priority, 3);
                     EXPECT_EQ(place.owner, "owner");
                     EXPECT_EQ(place.pack_key, "key");
-                    EXPECT_EQ(place.pack_bytes, 6) << "those of " shared "";
+                    EXPECT_EQ(place.pack_bytes, 6) << "those of \"shared\"";
                   })
                   .ok());
   EXPECT_EQ(trials, 1);
