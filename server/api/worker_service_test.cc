@@ -561,6 +561,26 @@ TEST_F(WorkerServiceTest, SynchronizeReturnsTheCoresAnswers) {
   EXPECT_EQ(call().error_code(), grpc::StatusCode::INVALID_ARGUMENT);
 }
 
+TEST_F(WorkerServiceTest, LaterProcessWithAnIdFencesTheEarlierOne) {
+  v1::SynchronizeRequest request;
+  request.mutable_worker()->set_worker_id("n07-cpu-1");
+  request.mutable_worker()->set_max_pack_size(1);
+  request.mutable_worker()->set_api_version(platform::kWorkerApiVersion);
+  const auto call = [&](const std::string& session, int64_t number) {
+    request.set_session(session);
+    request.set_number(number);
+    grpc::ClientContext context;
+    v1::SynchronizeResponse response;
+    return stub_->Synchronize(&context, request, &response);
+  };
+  ASSERT_TRUE(call("first", 1).ok());
+  EXPECT_TRUE(call("second", 1).ok());
+  const grpc::Status fenced = call("first", 2);
+  EXPECT_EQ(fenced.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_THAT(fenced.error_message(), HasSubstr("another process has begun to work as"));
+  EXPECT_TRUE(call("second", 2).ok());
+}
+
 // Workers of 0.2 register first, with version 3 of the API.
 TEST_F(WorkerServiceTest, OlderWorkersAreToldToUpgrade) {
   v1::RegisterWorkerRequest request;

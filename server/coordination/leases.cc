@@ -110,8 +110,11 @@ absl::Status Leases::Register(const v1::SynchronizeRequest& request, const std::
   LENGTHWISE_FAILPOINT("engine.worker.register");
   RETURN_IF_ERROR(fleet_.Register(worker, caller, ledger_.Now(), ledger_.WallTime()));
   Scheduler& scheduler = ledger_.scheduler();
+  const WorkerSession* const before = scheduler.FindSession(worker.worker_id());
+  const std::string replaced = before == nullptr ? "" : before->id;
   scheduler.Register(worker.worker_id(), worker.max_pack_size(), ledger_.Now(), experiment);
-  *scheduler.FindSession(worker.worker_id()) = {.id = request.session()};
+  *scheduler.FindSession(worker.worker_id()) = {
+      .id = request.session(), .replaced = replaced == request.session() ? "" : replaced};
   return absl::OkStatus();
 }
 
@@ -342,6 +345,12 @@ absl::Status Leases::Hear(const v1::SynchronizeRequest& request, const std::stri
         absl::FormatDuration(options_.lease_duration)));
   }
   const WorkerSession* const session = scheduler.FindSession(worker);
+  if (session != nullptr && owner == caller && !session->replaced.empty() &&
+      session->replaced == request.session()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("another process has begun to work as \"", worker,
+                     "\"; give each worker an id of its own (--worker_id)"));
+  }
   if (session == nullptr || owner != caller || session->id != request.session()) {
     RETURN_IF_ERROR(Register(request, caller));
   } else if (request.number() <= session->number) {
