@@ -182,8 +182,9 @@ TEST_F(ObjectTransferTest, ServerWithoutObjectStoreIsNotAskedAgain) {
 
 TEST_F(ObjectTransferTest, ServerWithoutObjectStoreIsAskedOnceForAllLeases) {
   RemoveObjectStore();
+  int64_t token = 11;
   for (const char* trial : {"a", "b", "c"}) {
-    OfferLease(LeaseOf({trial}, absl::StrCat("lease-of-", trial)));
+    OfferLease(LeaseOf({trial}, absl::StrCat("lease-of-", trial), token++));
   }
   StartWorker([&](const v1::Lease& lease, PackSession& session) {
     session.EmitCheckpoint(0, 1, "model of " + lease.trials(0).trial());
