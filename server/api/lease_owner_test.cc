@@ -57,6 +57,8 @@ class LeaseOwnerTest : public testing::Test {
     EXPECT_EQ(Call(ada_, /*wants_lease=*/true), "");
     ada_.lease = granted_;
     EXPECT_EQ(ada_.lease.trials_size(), 1);
+    // Otherwise the server would take the lease back at the next call that does not want one.
+    EXPECT_EQ(Heartbeat(ada_), "");
     EXPECT_EQ(UploadArtifact(ada_), "");
     EXPECT_EQ(Send(ada_, CheckpointEvent(ada_.lease, 0, 1, 10, kModel)), "");
   }
