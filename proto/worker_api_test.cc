@@ -24,7 +24,7 @@ int CountFields(const google::protobuf::Descriptor* message,
 
 TEST(WorkerApiTest, NewFieldOfALeaseRaisesTheVersion) {
   std::set<const google::protobuf::Descriptor*> seen;
-  EXPECT_EQ(CountFields(v1::Lease::descriptor(), seen), 74)
+  EXPECT_EQ(CountFields(v1::Lease::descriptor(), seen), 75)
       << "The fields of a lease differ from those in version " << platform::kWorkerApiVersion
       << " of the worker API. Raise kWorkerApiVersion (platform/version.h), unless a worker that "
          "ignores the new field still behaves correctly; then update both numbers here.";

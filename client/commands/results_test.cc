@@ -30,16 +30,17 @@ TEST_F(PythonCommandsTest, PythonPackageMakesComparisons) {
       << "its exit code";
   EXPECT_EQ(out_,
             "-m lengthwise results e-1 --compare randomized_pe/table_1 --whole_table --output "
-            "latex --width 110 --color never at " +
+            "latex --columns 110 --color never at " +
                 server_.address() + "\n");
   terminal_ = {.width = 80, .height = 24};
   Run({"compare", "e-1", "f-1", "--color", "always"});
-  EXPECT_EQ(out_, "-m lengthwise compare e-1 f-1 --output table --width 80 --color always at " +
-                      server_.address() + "\n");
+  EXPECT_EQ(out_,
+            "-m lengthwise compare --output table --columns 80 --color always -- e-1 f-1 at " +
+                server_.address() + "\n");
   Run({"results", "--compare", "list", "--output", "json", "--color", "never", "--server",
        "127.0.0.1:1"});
   EXPECT_EQ(out_,
-            "-m lengthwise results --compare list --output json --width 80 --color never at \n");
+            "-m lengthwise results --compare list --output json --columns 80 --color never at \n");
 }
 
 TEST_F(PythonCommandsTest, MissingEnvironmentGivesOneLineOfAdvice) {

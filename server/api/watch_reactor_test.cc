@@ -17,6 +17,7 @@
 namespace lengthwise::server {
 namespace {
 
+using ::testing::AnyOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -183,7 +184,8 @@ TEST_F(WatchTest, ManyCommitsAreReadTogether) {
   for (int line = 0; line < 300; ++line) AppendLines(line, line + 1);
   server_.read_gate().Release();
   ASSERT_TRUE(watch.ReadEvents(300));
-  EXPECT_EQ(server_.read_gate().reads() - before, 3) << "a page holds 100 events";
+  EXPECT_THAT(server_.read_gate().reads() - before, AnyOf(3, 4))
+      << "a page holds 100 events; another read may have found nothing more";
   EXPECT_EQ(watch.positions(), Positions(1, 301));
 }
 
