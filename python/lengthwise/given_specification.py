@@ -4,7 +4,7 @@ from __future__ import annotations
 import math
 import operator
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, SupportsIndex
 
 from lengthwise.errors import FieldViolation, UsageError
@@ -48,7 +48,7 @@ def _plain(value: Any, path: str, mistakes: list[FieldViolation]) -> Any:
     if isinstance(value, os.PathLike) and isinstance(name := os.fspath(value), str):
         return name
     # NumPy's arrays and scalars, pandas' series and tensors. A few scalars return themselves.
-    if hasattr(value, "tolist") and type(plain := value.tolist()) is not type(value):
+    if type(plain := python_value(value)) is not type(value):
         return _plain(plain, path, mistakes)
     if isinstance(value, SupportsIndex):
         return operator.index(value)
@@ -65,6 +65,27 @@ def _plain(value: Any, path: str, mistakes: list[FieldViolation]) -> Any:
     expected = "text, a number, true or false, or a list or dictionary of these"
     mistakes.append(FieldViolation(path, f"got a value of type {_type(value)}, expected {expected}"))
     return None
+
+
+def python_value(value: Any) -> Any:
+    """`value.tolist()`, where there is one. Of float32, numbers with the fewest digits that read back as the same float32,
+    so that numpy.float32(1e-3) means 0.001.
+    """
+    if not hasattr(value, "tolist"):
+        return value
+    # pandas and PyTorch have NumPy's names.
+    kind = str(getattr(value, "dtype", "")).rpartition(".")[2].lower()
+    if kind not in ("float16", "float32"):
+        return value.tolist()
+    import numpy
+
+    return _shortest(value.tolist(), getattr(numpy, kind))
+
+
+def _shortest(value: Any, short: Callable[[float], object]) -> Any:
+    if isinstance(value, list):
+        return [_shortest(one, short) for one in value]
+    return float(str(short(value))) if isinstance(value, float) else value
 
 
 def _type(value: object) -> str:

@@ -235,6 +235,9 @@ class ClientTest(unittest.TestCase):
             {"learning_rates": numpy.array([0.0005, 0.001])},
             {"learning_rates": pandas.Series([0.0005, 0.001])},
             {"learning_rates": (0.0005, numpy.float64(0.001))},
+            {"learning_rates": (0.0005, numpy.float32(0.001))},
+            {"learning_rates": numpy.array([0.0005, 0.001], numpy.float32)},
+            {"learning_rates": pandas.Series([0.0005, 0.001], dtype="Float32")},
             {"evaluation": {**plain["evaluation"], "lengths": numpy.arange(2, 10, 2), "sequences": numpy.int32(10)}},
             {"tasks": numpy.str_("bucket_sort"), "encodings": pandas.Index(["none", "sin_cos"])},
             {"networks": [collections.ChainMap({"heads": numpy.int64(2)}, plain["networks"][0])]},
@@ -307,6 +310,8 @@ class ClientTest(unittest.TestCase):
                 call(**{"reference": "none", name: value} if call == experiment.analyze.t_test else {name: value})
             self.assertEqual(str(caught.exception), f"{name}: got {value!r}, expected {expected}")
         chosen = experiment.plot.accuracy_by_length(encodings=pandas.Series(["none"]), learning_rates=numpy.array([0.001]))
+        self.assertEqual(len(chosen.axes), 1)
+        chosen = experiment.plot.accuracy_by_length(learning_rates=numpy.float32(0.001))
         self.assertEqual(len(chosen.axes), 1)
 
     def test_results_are_pandas_frames(self):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from lengthwise import plots
 from lengthwise.arguments import check_arguments
 from lengthwise.errors import UsageError
+from lengthwise.given_specification import python_value
 from lengthwise.names import one_or_several
 from lengthwise.plots.data import PlottedExperiment, TrialFilter, keep, of_experiments
 from lengthwise.plots.options import OPTIONS, Options, describe_options
@@ -72,7 +73,7 @@ class Plots:
         if self._plotted is None:
             self._plotted = of_experiments(self._experiments)
         chosen = self._plotted
-        rates = list(learning_rates) if isinstance(learning_rates, Iterable) else [learning_rates]
+        rates = [python_value(one) for one in (learning_rates if isinstance(learning_rates, Iterable) else [learning_rates])]
         filter = TrialFilter(one_or_several(tasks), one_or_several(networks), one_or_several(encodings), rates)
         if any((filter.tasks, filter.networks, filter.encodings, filter.learning_rates)):
             chosen = [experiment.copy() for experiment in chosen]
