@@ -6,6 +6,7 @@ asked for, so that none waits for another's libraries.
 from __future__ import annotations
 
 import argparse
+import errno
 import importlib
 import os
 import shutil
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING, NoReturn, TextIO
 from lengthwise.errors import LengthwiseError, UnreachableError, UsageError
 from lengthwise.printable import printable_text
 from lengthwise.rendering import Palette, Records, Table
+from lengthwise.user_file import unwritten
 
 if TYPE_CHECKING:
     from lengthwise.connection import Connection
@@ -28,6 +30,8 @@ SUCCESS, FAILURE, USAGE, UNREACHABLE, INTERRUPTED = 0, 1, 2, 3, 130
 
 # Each takes the options that its definition in client/commands has, where their help stands.
 COMMANDS = ("analyze", "compare", "export", "grids", "plot", "report", "results", "web")
+
+_WRITE_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 
 # Width of tables if the output is no terminal.
 _ORDINARY_WIDTH = 110
@@ -136,7 +140,12 @@ def main(arguments: Sequence[str] | None = None, out: TextIO | None = None, err:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE
     except OSError as error:
-        err.write(f"lengthwise: cannot write all of the output: {error.strerror}\n")
+        # Files have names; the output has none.
+        if error.filename is None and error.errno in _WRITE_ERRORS:
+            message = str(unwritten(error.errno, "all of the output"))
+        else:
+            message = f"{error.filename}: {error.strerror}" if error.filename else error.strerror or str(error)
+        err.write(f"lengthwise: {printable_text(message)}\n")
         return FAILURE
     except KeyboardInterrupt:
         return INTERRUPTED

@@ -1,5 +1,6 @@
 """Commands that the C++ program passes to the Python package, as a user types them."""
 import csv
+import errno
 import io
 import json
 import os
@@ -7,7 +8,9 @@ import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 import unittest
+from unittest import mock
 
 import grpc
 import numpy
@@ -84,6 +87,22 @@ class ExitCodeTest(unittest.TestCase):
             message, found = command_line.explain(errors.LengthwiseError("what happened", code=code))
             self.assertEqual(found, exit_code, code)
             self.assertTrue(message.startswith("what happened"))
+
+    def test_an_error_of_the_system_says_what_failed(self):
+        def told(out=None, numbers="/nowhere/numbers.json"):
+            err = io.StringIO()
+            self.assertEqual(command_line.main(["grids", numbers, "-o", "a.png"], out or io.StringIO(), err), FAILURE)
+            return err.getvalue()
+
+        self.assertEqual(told(), "lengthwise: /nowhere/numbers.json: No such file or directory\n")
+        run = "lengthwise.commands.grids.run"
+        with mock.patch("tempfile._candidate_tempdir_list", list), mock.patch("tempfile.tempdir", None):
+            with mock.patch(run, lambda *_: tempfile.gettempdir()):
+                self.assertEqual(told(), "lengthwise: No usable temporary directory found in []\n")
+        with open("/dev/full", "wb", buffering=0) as full, io.TextIOWrapper(full, write_through=True) as out:
+            with mock.patch(run, lambda *_: out.write("text")):
+                full_disk = "cannot write all of the output: No space left on device; free some space"
+                self.assertEqual(told(out), f"lengthwise: {full_disk}\n")
 
 
 class CommandLineTest(unittest.TestCase):
