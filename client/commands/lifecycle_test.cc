@@ -57,6 +57,10 @@ TEST_F(LifecycleTest, ShowsExperimentsAndTrials) {
   EXPECT_THAT(out_, HasSubstr("on disk"));
   EXPECT_EQ(Run({"show", "e/1"}), kSuccess);
   EXPECT_THAT(out_, StartsWith("bucket_sort-encoder-none-lr0.001-seed1\n"));
+  terminal_ = {.width = 30, .height = 24};
+  EXPECT_EQ(Run({"show", "e/1", "--color", "never"}), kSuccess);
+  EXPECT_THAT(out_, StartsWith("e-1/1\n")) << "the id is too long for a line";
+  terminal_.width = 0;
   EXPECT_EQ(Run({"show", "e-1", "--output", "json"}), kSuccess);
   EXPECT_EQ(nlohmann::json::parse(out_)["trials"].size(), 6u);
   EXPECT_EQ(Run({"show", "f-1"}), kFailure);

@@ -233,7 +233,13 @@ absl::StatusOr<int> ShowTrial(Program& program, Connection& connection, const v1
   }
   const v1::TrialSpecification& specification = trial.specification();
   const v1::Training& training = specification.training();
-  program.out() << program.palette()(Paint::kBold, ShortName(trial.name())) << "\n";
+  std::string heading = ShortName(trial.name());
+  if (program.is_terminal && DisplayWidth(heading) > program.width()) {
+    // Fits, and commands take it, too. The fields below have what the id is made of.
+    heading = absl::StrCat(ShortName(trial.name().substr(0, trial.name().find("/trials/"))), "/",
+                           trial.index());
+  }
+  program.out() << program.palette()(Paint::kBold, heading) << "\n";
   Field(program, "state", StateWord(trial.state()));
   Field(program, "reason", trial.reason());
   Field(program, "task", DescribeComponent(specification.task()));
