@@ -257,7 +257,9 @@ absl::StatusOr<int> SampleFiles(Program& program, const SampleOptions& options) 
 }
 
 absl::StatusOr<int> Sample(Program& program, const SampleOptions& options) {
-  if (specification::FormatOfFile(options.task).ok()) return SampleFiles(program, options);
+  if (specification::FormatOfFile(options.task).ok() || !ReadySpecification(options.task).empty()) {
+    return SampleFiles(program, options);
+  }
   if (tasks::examples::IsExamples(options.task)) {
     return absl::InvalidArgumentError(
         absl::StrCat("\"", options.task,

@@ -293,6 +293,19 @@ TEST_F(ExampleFilesTest, DirectoryIsNotASpecification) {
   EXPECT_THAT(err_, HasSubstr("quickstart (it is a directory); name a file in it"));
 }
 
+TEST_F(ExampleFilesTest, SampleTakesAReadySpecification) {
+  const std::filesystem::path before = std::filesystem::current_path();
+  const std::filesystem::path checkout = testing::TempDir() + "/sample_checkout";
+  std::filesystem::create_directories(checkout / "experiments/published");
+  std::ofstream(checkout / "experiments/published/papers.json") << "{}";
+  std::ofstream(checkout / "experiments/ready.yaml") << kSpecification;
+  std::filesystem::current_path(checkout);
+  EXPECT_EQ(Run({"sample", "ready"}), 2);
+  EXPECT_THAT(err_, AllOf(HasSubstr("ready names no file of examples"),
+                          HasSubstr("`lengthwise sample bucket_sort`")));
+  std::filesystem::current_path(before);
+}
+
 TEST_F(ExampleFilesTest, SampleShowsTheNetworksInput) {
   const std::string path =
       Specification(", label: my_task, train: my_train.jsonl, test: my_test.jsonl");
