@@ -14,6 +14,7 @@ import dataclasses
 import functools
 import itertools
 import json
+import os
 import pathlib
 import re
 import select
@@ -358,13 +359,14 @@ class Probe:
         worker = field(1, field(1, b"flood") + field(3, 1) + field(4, 4))
         connection: Connection | None = None
         stream = 1
-        numbers = itertools.count(1)
+        # A worker of an earlier flood had the same id.
+        process, numbers = os.urandom(8).hex().encode(), itertools.count(1)
 
         def one() -> None:
             nonlocal connection, stream
             if connection is None:
                 connection, stream = Connection(self.target, "127.0.0.1"), 1
-            session = field(2, b"process") + field(3, next(numbers))
+            session = field(2, process) + field(3, next(numbers))
             call(self.target, connection, stream, SYNCHRONIZE, worker + session)
             stream += 2
 
