@@ -333,16 +333,25 @@ void CheckPairs(const v1::ExperimentSpecification& specification, Findings& find
     findings.Add(absl::StrCat("networks[", i, "]"),
                  networks[i].name() == models::kPythonNetwork
                      ? "\"python\" takes the encoding \"own\": add it to `encodings`"
+                 : models::ReadsInOrder(networks[i].name())
+                     ? absl::StrCat("\"", networks[i].name(),
+                                    "\" takes the encoding \"none\": add it to `encodings`")
                      : "takes an encoding other than \"own\": add one to `encodings`");
   }
   for (int e = 0; e < encodings.size(); ++e) {
     if (absl::c_any_of(networks, [&](const auto& one) { return Fits(one, encodings[e]); }))
       continue;
-    findings.Add(absl::StrCat("encodings[", e, "]"),
-                 encodings[e].name() == "own"
-                     ? "\"own\" is for the network \"python\", of which there is none"
-                     : "\"python\" takes the encoding \"own\" and, with `heads`, those that "
-                       "only add to the logits: remove this one");
+    findings.Add(
+        absl::StrCat("encodings[", e, "]"),
+        encodings[e].name() == "own"
+            ? "\"own\" is for the network \"python\", of which there is none"
+        : absl::c_any_of(networks,
+                         [](const auto& one) { return one.name() == models::kPythonNetwork; })
+            ? "\"python\" takes the encoding \"own\" and, with `heads`, those that "
+              "only add to the logits: remove this one"
+            : absl::StrCat("\"", encodings[e].name(), "\" has no effect in \"", networks[0].name(),
+                           "\", which reads tokens in their order and takes \"none\": "
+                           "remove this one"));
   }
 }
 

@@ -36,6 +36,7 @@ std::vector<Seeds> SeedsOf(const v1::ExperimentSpecification& specification) {
 }  // namespace
 
 bool Fits(const v1::Component& network, const v1::Component& encoding) {
+  if (models::ReadsInOrder(network.name())) return encoding.name() == "none";
   if (network.name() != models::kPythonNetwork) return encoding.name() != "own";
   const auto heads = network.parameters().find("heads");
   const bool takes_bias = heads != network.parameters().end() && heads->second.number_value() > 0;

@@ -51,7 +51,8 @@ struct Grid {
 };
 
 // Returns false if the grid leaves this pair out: the network `python` takes the encoding `own`,
-// which no other network takes, and, with heads, those that only add to the logits.
+// which no other network takes, and, with heads, those that only add to the logits. Networks that
+// read tokens in their order take `none` alone.
 bool Fits(const v1::Component& network, const v1::Component& encoding);
 
 // Expects a resolved specification without problems. Order: see Grid::trials.

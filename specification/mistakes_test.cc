@@ -573,6 +573,26 @@ TEST(MistakesTest, RopeNeedsPairsOfFeaturesInEveryHead) {
             "= 6 and 2 heads");
 }
 
+TEST(MistakesTest, RecurrentNetworksTakeNoEncodingButNone) {
+  const auto message = [](const std::string& networks, const std::string& encodings) {
+    return MessageAfter(absl::StrCat(
+        "name: x\ntasks: bucket_sort\nlearning_rates: 0.1\nnetworks: ", networks, "\nencodings: ",
+        encodings, "\ntraining: {steps: 1, lengths: 1..5}\nevaluation: {lengths: 5}\n"));
+  };
+  EXPECT_EQ(message("lstm", "[none, rope]"),
+            "encodings[1]: \"rope\" has no effect in \"lstm\", which reads tokens in their order "
+            "and takes \"none\": remove this one");
+  EXPECT_EQ(message("[encoder, lstm]", "rope"),
+            "networks[1]: \"lstm\" takes the encoding \"none\": add it to `encodings`");
+  EXPECT_EQ(
+      message("{name: tape_rnn, write_layers: \"64, x\"}", "none"),
+      "networks[0].write_layers: got \"64, x\", expected at most 16 sizes from 1 to 8192, such "
+      "as \"64, 64\", or \"\" for none");
+  EXPECT_EQ(message("{name: lstm, hiden_size: 3}", "none"),
+            "networks[0].hiden_size: \"lstm\" has no such parameter; did you mean "
+            "\"hidden_size\"?");
+}
+
 TEST(MistakesTest, WholePromptsNeedALossOfAnswers) {
   const std::string text =
       "{name: x, protocol: decimal_addition, encodings: fire, "

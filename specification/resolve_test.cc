@@ -337,6 +337,26 @@ evaluation: {lengths: 1}
                           "bucket_sort-encoder_blocks=2-rel.2-lr1e-06-seed0"));
 }
 
+TEST(ResolveTest, RecurrentNetworksTrainWithoutTheEncodingsOfOthers) {
+  const absl::StatusOr<Grid> grid = ResolveWithDefaults(R"yaml(
+name: baselines
+tasks: bucket_sort
+networks: [encoder, rnn, lstm, stack_rnn, nondeterministic_stack_rnn, tape_rnn]
+encodings: [none, rope]
+learning_rates: 1e-3
+training: {steps: 1}
+evaluation: {lengths: 1}
+)yaml");
+  ASSERT_TRUE(grid.ok()) << grid.status();
+  EXPECT_THAT(
+      Ids(*grid),
+      ElementsAre("bucket_sort-encoder-none-lr0.001-seed0",
+                  "bucket_sort-encoder-rope-lr0.001-seed0", "bucket_sort-rnn-none-lr0.001-seed0",
+                  "bucket_sort-lstm-none-lr0.001-seed0", "bucket_sort-stack_rnn-none-lr0.001-seed0",
+                  "bucket_sort-nondeterministic_stack_rnn-none-lr0.001-seed0",
+                  "bucket_sort-tape_rnn-none-lr0.001-seed0"));
+}
+
 TEST(ResolveTest, TakesDefaultsFromTheProtocolAndOverridesThem) {
   const absl::StatusOr<Grid> grid = ResolveWithDefaults(R"yaml(
 name: paper

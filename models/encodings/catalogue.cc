@@ -508,6 +508,13 @@ void CheckEncoding(const EncodingEntry& entry, const catalogue::Parameters& para
                                       : "\"own\" is for the network \"python\""});
     return;
   }
+  if (context.reads_in_order && entry.name != "none") {
+    problems.push_back({.field = std::string(path),
+                        .description = absl::StrCat("\"", entry.name,
+                                                    "\" has no effect in a network that reads "
+                                                    "tokens in their order; use \"none\"")});
+    return;
+  }
   if (!context.alone && !(context.as_vectors ? entry.gives_vectors : entry.is_added)) {
     std::vector<std::string> others;
     for (const EncodingEntry* other : EncodingEntries()) {

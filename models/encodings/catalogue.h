@@ -34,6 +34,8 @@ struct EncodingContext {
   // are one (IsBias).
   bool alone = false;
   bool takes_bias = false;
+  // True if the network reads tokens in their order and takes only `none`.
+  bool reads_in_order = false;
 };
 
 struct EncodingEntry : catalogue::Entry {

@@ -9,7 +9,12 @@
   NETWORK(Encoder) \
   NETWORK(LayerwiseEncoder) \
   NETWORK(PositionalAttention) \
-  NETWORK(GraphNetwork)
+  NETWORK(GraphNetwork) \
+  NETWORK(Rnn) \
+  NETWORK(Lstm) \
+  NETWORK(StackRnn) \
+  NETWORK(NondeterministicStackRnn) \
+  NETWORK(TapeRnn)
 
 #define LENGTHWISE_LANGUAGE_MODELS(MODEL) \
   MODEL(CausalDecoder)

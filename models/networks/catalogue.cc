@@ -1,8 +1,12 @@
 #include "models/networks/catalogue.h"
 
 #include <string>
+#include <utility>
 
+#include "absl/status/status.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "models/networks/all_networks.h"
 
 namespace lengthwise::models {
@@ -290,6 +294,125 @@ NetworkEntry GraphNetwork() {
           GraphNetworkContext};
 }
 
+// Networks of "Neural Networks and the Chomsky Hierarchy" (recurrent.cc).
+
+EncodingContext RecurrentContext(const catalogue::Parameters& parameters) {
+  return {.d_model = parameters.Int("hidden_size"), .blocks = 1, .reads_in_order = true};
+}
+
+catalogue::ParameterEntry SizeParameter(const std::string& name, int64_t default_value,
+                                        const std::string& documentation, double maximum = 1024) {
+  return {.name = name,
+          .default_value = default_value,
+          .documentation = documentation,
+          .minimum = 1,
+          .maximum = maximum};
+}
+
+catalogue::ParameterEntry CellParameter() {
+  return {.name = "cell",
+          .default_value = std::string("rnn"),
+          .documentation =
+              "What reads a token and the memory: \"rnn\", as in the paper's tables, or "
+              "\"lstm\".",
+          .allowed = {"rnn", "lstm"}};
+}
+
+// `own` are the parameters of the network's memory.
+NetworkEntry Recurrent(const std::string& name, const std::string& title,
+                       const std::string& documentation,
+                       std::vector<catalogue::ParameterEntry> own = {}) {
+  std::vector<catalogue::ParameterEntry> parameters = {
+      SizeParameter("hidden_size", 256, "Features of the hidden state.", 8192),
+      {.name = "computation_steps",
+       .default_value = int64_t{0},
+       .documentation = "Computation tokens between input and answer, for each token of the input "
+                        "(computation_steps_mult of the published code).",
+       .minimum = 0,
+       .maximum = 16}};
+  parameters.insert(parameters.end(), own.begin(), own.end());
+  return {{.name = name,
+           .title = title,
+           .documentation = documentation +
+                            " From \"Neural Networks and the Chomsky Hierarchy\" (Deletang et al. "
+                            "2023, section 4), as its published code computes it.",
+           .parameters = std::move(parameters)},
+          /*task_kinds=*/{tasks::TaskKind::kTransduction},
+          /*check=*/nullptr,
+          RecurrentContext};
+}
+
+NetworkEntry Rnn() {
+  return Recurrent("rnn", "RNN",
+                   "A recurrent network (Elman 1990): h_t = relu(x_t W_x + b_x + h_{t-1} W_h + "
+                   "b_h).");
+}
+
+NetworkEntry Lstm() {
+  return Recurrent("lstm", "LSTM",
+                   "A long short-term memory (Hochreiter and Schmidhuber 1997): c_t = sigmoid(f + "
+                   "1) c_{t-1} + sigmoid(i) tanh(g), h_t = sigmoid(o) tanh(c_t).");
+}
+
+NetworkEntry StackRnn() {
+  return Recurrent(
+      "stack_rnn", "Stack-RNN",
+      "A recurrent network that pushes, pops and keeps stacks of vectors (Joulin and Mikolov "
+      "2015): S'[i] = push S[i-1] + pop S[i+1] + keep S[i], with the pushed vector as S[-1].",
+      {CellParameter(), SizeParameter("stacks", 1, "Stacks, whose actions share one softmax."),
+       SizeParameter("stack_cell_size", 8,
+                     "Numbers of a stack's cell. The published code has no default; 8 is that of "
+                     "its tapes."),
+       SizeParameter("stack_size", 30, "Cells of a stack; a push drops the lowest one.")});
+}
+
+NetworkEntry NondeterministicStackRnn() {
+  return Recurrent(
+      "nondeterministic_stack_rnn", "NDStack-RNN",
+      "A recurrent network that reads the top symbols of all runs of a weighted pushdown automaton "
+      "(DuSell and Chiang 2020). Time and memory grow with the square of the sequence's length.",
+      {CellParameter(),
+       {.name = "stack_states",
+        .default_value = int64_t{2},
+        .documentation = "States of the automaton. The published code has no default.",
+        .minimum = 1,
+        .maximum = 16},
+       {.name = "stack_symbols",
+        .default_value = int64_t{2},
+        .documentation = "Symbols of the stack. The published code has no default.",
+        .minimum = 1,
+        .maximum = 16},
+       {.name = "read_states",
+        .default_value = false,
+        .documentation = "Reads pairs of a state and a symbol instead of symbols."}});
+}
+
+void CheckTapeRnn(const catalogue::Parameters& parameters, absl::string_view path,
+                  std::vector<catalogue::Problem>& problems) {
+  const auto sizes = WriteLayers(parameters.String("write_layers"));
+  if (sizes.ok()) return;
+  problems.push_back({.field = absl::StrCat(path, ".write_layers"),
+                      .description = std::string(sizes.status().message())});
+}
+
+NetworkEntry TapeRnn() {
+  NetworkEntry entry = Recurrent(
+      "tape_rnn", "Tape-RNN",
+      "A recurrent network that writes to the first cell of a tape and turns the tape by one cell "
+      "or by the input's length n (after Suzgun et al. 2019): T'[m] = a_0 T[m] + a_1 T[m+1] + a_2 "
+      "T[m-1] + a_3 T[m+n] + a_4 T[m-n].",
+      {CellParameter(),
+       SizeParameter("tapes", 1, "Tapes."),
+       SizeParameter("memory_cell_size", 8, "Numbers of a tape's cell."),
+       SizeParameter("memory_size", 40, "Cells of a tape, which is a ring."),
+       {.name = "write_layers",
+        .default_value = std::string("64, 64"),
+        .documentation = "Sizes of the hidden layers of the network that makes the written vector, "
+                         "separated by commas; \"\" for none."}});
+  entry.check = CheckTapeRnn;
+  return entry;
+}
+
 EncodingContext CausalDecoderContext(const catalogue::Parameters& parameters) {
   EncodingContext context = TransformerContext(parameters);
   context.open_ended = true;
@@ -429,6 +552,24 @@ NetworkEntry Python() {
 
 }  // namespace
 
+absl::StatusOr<std::vector<int64_t>> WriteLayers(absl::string_view text) {
+  constexpr size_t kMostLayers = 16;
+  constexpr int64_t kMostFeatures = 8192;
+  std::vector<int64_t> sizes;
+  for (const absl::string_view part : absl::StrSplit(text, ',')) {
+    if (text.empty()) break;
+    int64_t size = 0;
+    if (!absl::SimpleAtoi(part, &size) || size < 1 || size > kMostFeatures ||
+        sizes.size() == kMostLayers) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "got \"", std::string(text), "\", expected at most ", kMostLayers, " sizes from 1 to ",
+          kMostFeatures, ", such as \"64, 64\", or \"\" for none"));
+    }
+    sizes.push_back(size);
+  }
+  return sizes;
+}
+
 absl::Span<const NetworkEntry* const> EveryNetworkEntry() {
   static const auto& entries = *[] {
     auto* all =
@@ -437,6 +578,15 @@ absl::Span<const NetworkEntry* const> EveryNetworkEntry() {
     return all;
   }();
   return entries;
+}
+
+bool ReadsInOrder(absl::string_view network) {
+  for (const NetworkEntry* entry : NetworkEntries()) {
+    if (entry->name != network) continue;
+    std::vector<catalogue::Problem> problems;
+    return entry->encoding_context(catalogue::Resolve(*entry, {}, "", problems)).reads_in_order;
+  }
+  return false;
 }
 
 absl::Span<const NetworkEntry* const> NetworkEntries() {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/algorithm/container.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "catalogue/entry.h"
@@ -31,11 +32,17 @@ struct NetworkEntry : catalogue::Entry {
 absl::Span<const NetworkEntry* const> NetworkEntries();
 absl::Span<const NetworkEntry* const> EveryNetworkEntry();
 
+// True if the network takes no encoding but `none`.
+bool ReadsInOrder(absl::string_view network);
+
 // The name of the network that computes a user's PyTorch module (worker/python_network).
 inline constexpr char kPythonNetwork[] = "python";
 // The archive of a module's files is JSON that begins with this. Most bytes of one.
 inline constexpr char kPythonArchiveStart[] = "{\"lengthwise_network\":1,";
 inline constexpr int64_t kMostPythonArchive = int64_t{3} << 19;
+
+// Sizes of the hidden layers that `write_layers` of "tape_rnn" lists, such as "64, 64".
+absl::StatusOr<std::vector<int64_t>> WriteLayers(absl::string_view text);
 
 // The encoding_context of "positional_attention".
 EncodingContext PositionalAttentionContext(const catalogue::Parameters& parameters);

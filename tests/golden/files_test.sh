@@ -4,5 +4,5 @@
 set -euo pipefail
 cd tests/golden
 sha256sum --check --strict --quiet SHA256SUMS
-diff <(sed 's/^[0-9a-f]*  //' SHA256SUMS) <(find -L encodings_and_networks randomized_positional_encodings -type f ! -name README.md | LC_ALL=C sort)
+diff <(sed 's/^[0-9a-f]*  //' SHA256SUMS) <(find -L baselines encodings_and_networks randomized_positional_encodings -type f ! -name README.md | LC_ALL=C sort)
 echo "$(wc -l <SHA256SUMS) files"

@@ -32,8 +32,8 @@ at::Tensor Values(const json& array) {
 
 }  // namespace
 
-json ReadGolden(const std::string& name) {
-  std::ifstream file(Folder("encodings_and_networks") + "/" + name);
+json ReadGolden(const std::string& name, const std::string& folder) {
+  std::ifstream file(Folder(folder) + "/" + name);
   return file ? json::parse(file) : json();
 }
 

@@ -14,8 +14,9 @@
 
 namespace lengthwise::golden {
 
-// The file `name` of the folder encodings_and_networks. Null if it is absent; skip the test then.
-nlohmann::json ReadGolden(const std::string& name);
+// The file `name` of a folder. Null if it is absent; skip the test then.
+nlohmann::json ReadGolden(const std::string& name,
+                          const std::string& folder = "encodings_and_networks");
 
 // The numbers of a (nested) array, flattened, in double precision. Float32Values is for numbers
 // that the reference computed in float32: they are printed with just enough digits, and are read as

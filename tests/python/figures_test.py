@@ -15,6 +15,7 @@ from lengthwise.errors import LengthwiseError, UsageError
 from lengthwise.events import AttentionMap, Projection
 from lengthwise.plots import catalogue, drawing, numbers
 from lengthwise.plots.data import PlottedExperiment, TrialFilter, keep
+from lengthwise.plots.series_style import encoding_style
 
 CATALOGUE = catalogue.Catalogue()
 
@@ -273,6 +274,20 @@ class AccuracyByLengthTest(FigureCase):
             series = self.figure("accuracy_by_length", experiment).panels[0].series
             looks.append(next(one.style for one in series if one.name == "RoPE"))
         self.assertEqual(looks[0], looks[1])
+
+    def test_networks_without_encodings_have_colours_and_markers_of_their_own(self):
+        names = ["rnn", "lstm", "stack_rnn", "nondeterministic_stack_rnn", "tape_rnn"]
+        experiment = plotted()
+        add(experiment, make_trial("none"), [1, 1, 1])
+        for name in names:
+            trial = make_trial("none")
+            trial.specification.network.name = trial.specification.network.label = name
+            trial.name = f"experiments/e-1/trials/{name}"
+            add(experiment, trial, [1, 1, 1])
+        styles = [one.style for one in self.figure("accuracy_by_length", experiment).panels[0].series]
+        self.assertEqual(styles[0], encoding_style("none"))
+        self.assertEqual(styles[1:], [encoding_style(name) for name in names])
+        self.assertEqual(len({(style.hex_color, style.marker) for style in styles}), 6)
 
     def test_encoding_of_one_of_several_experiments_has_its_colour(self):
         a, b = plotted("a-1"), plotted("b-1")

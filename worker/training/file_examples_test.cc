@@ -693,11 +693,15 @@ Blueprint SixtySizesFor(const models::NetworkEntry& network) {
   if (numbers) trial.mutable_task()->set_name("examples_numbers");
   trial.mutable_network()->set_name(network.name);
   trial.mutable_network()->clear_parameters();
+  if (models::ReadsInOrder(network.name)) {
+    trial.mutable_encoding()->Clear();
+    trial.mutable_encoding()->set_name("none");
+  }
   for (const auto& parameter : network.parameters) {
     auto& parameters = *trial.mutable_network()->mutable_parameters();
     if (parameter.name == "blocks" || parameter.name == "heads") {
       parameters[parameter.name].set_number_value(2);
-    } else if (parameter.name == "d_model") {
+    } else if (parameter.name == "d_model" || parameter.name == "hidden_size") {
       parameters[parameter.name].set_number_value(16);
     } else if (parameter.name == "dropout") {
       parameters[parameter.name].set_number_value(0.1);

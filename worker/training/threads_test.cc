@@ -45,7 +45,9 @@ v1::TrialSpecification TrialOf(const Model& model, int batch) {
   auto& network = *trial.mutable_network()->mutable_parameters();
   network.clear();
   for (const auto& parameter : model.network->parameters) {
-    if (parameter.name == "d_model") network["d_model"].set_number_value(batch < 16 ? 16 : 64);
+    if (parameter.name == "d_model" || parameter.name == "hidden_size") {
+      network[parameter.name].set_number_value(batch < 16 ? 16 : 64);
+    }
     if (parameter.name == "heads") network["heads"].set_number_value(2);
     if (parameter.name == "blocks") network["blocks"].set_number_value(2);
   }

@@ -12,7 +12,7 @@ from lengthwise.errors import UsageError
 from lengthwise.names import label
 from lengthwise.plots.catalogue import Component, is_randomized
 from lengthwise.plots.data import PlottedExperiment, Trial
-from lengthwise.plots.series_style import SeriesStyle, encoding_style, numbered_style
+from lengthwise.plots.series_style import SeriesStyle, encoding_style, numbered_style, styled_name
 
 T = TypeVar("T")
 # Higher is better; None if a trial has no score.
@@ -50,15 +50,16 @@ class TrialGroup:
 
 
 class Styles:
-    """Gives out styles. An encoding has its colour of all figures, unless several experiments or networks have it: then
-    lines are numbered in the order of the grids; encodings of one name, one plain and one randomized, share a colour.
+    """Gives out styles. An encoding, or a network that takes none, has its colour of all figures, unless several
+    experiments or networks have it: then lines are numbered in the order of the grids; encodings of one name, one plain
+    and one randomized, share a colour.
     """
 
     def __init__(self, experiments: Sequence[PlottedExperiment]) -> None:
         trials = [(one.name, trial.specification) for one in experiments for trial in one.trials]
         contexts: dict[tuple[str, bool], set[tuple[str, str]]] = {}
         for experiment, one in trials:
-            key = (one.encoding.name, is_randomized(one.encoding))
+            key = (styled_name(one.network.name, one.encoding.name), is_randomized(one.encoding))
             contexts.setdefault(key, set()).add((experiment, label(one.network)))
         self._in_one_context = all(len(found) == 1 for found in contexts.values())
         self._alike: dict[tuple[str, str, bool], list[str]] = {}
@@ -68,15 +69,16 @@ class Styles:
 
     def of(self, experiment: str, network: Component, encoding: Component) -> SeriesStyle:
         context = f"{experiment}/{label(network)}"
+        name = styled_name(network.name, encoding.name)
         randomized = is_randomized(encoding)
-        alike = self._alike.setdefault((context, encoding.name, randomized), [])
+        alike = self._alike.setdefault((context, name, randomized), [])
         own = label(encoding)
         if own not in alike:
             alike.append(own)
         variant = alike.index(own)
         if self._in_one_context:
-            return encoding_style(encoding.name, randomized, variant)
-        number = self._numbers.setdefault((context, encoding.name, variant), len(self._numbers))
+            return encoding_style(name, randomized, variant)
+        number = self._numbers.setdefault((context, name, variant), len(self._numbers))
         style = numbered_style(number)
         return SeriesStyle(style.color, style.marker, style.dashes + int(randomized))
 

@@ -14,6 +14,8 @@ _ENCODINGS = {
     "none": 6, "sin_cos": 0, "relative": 1, "rope": 2, "alibi": 3, "learned": 4, "fire": 5,
     "kerple_log": 7, "t5": 8, "shaw": 9, "sin_cos_2d": 10, "one_hot": 11, "binary": 12, "formula": 13,
 }  # fmt: skip
+# Those of networks that take no encoding but "none".
+_NETWORKS = {"rnn": 15, "lstm": 16, "stack_rnn": 17, "nondeterministic_stack_rnn": 18, "tape_rnn": 19}
 
 
 @dataclass(frozen=True)
@@ -47,11 +49,16 @@ def numbered_style(number: int) -> SeriesStyle:
     return SeriesStyle(number, number, number // len(COLORS) % len(_DASHES))
 
 
+def styled_name(network: str, encoding: str) -> str:
+    """What has the same style in every figure: the encoding, or a network that takes none."""
+    return network if network in _NETWORKS else encoding
+
+
 def encoding_style(name: str, randomized: bool = False, variant: int = 0) -> SeriesStyle:
-    """The same for an encoding in every figure; a randomized one is dashed. `variant` counts encodings of one name that a
-    figure has, from 0.
+    """The same for a `styled_name` in every figure; a randomized encoding is dashed. `variant` counts those of one name
+    that a figure has, from 0.
     """
-    place = _ENCODINGS.get(name, len(_ENCODINGS))
+    place = (_ENCODINGS | _NETWORKS).get(name, len(_ENCODINGS))
     # Beyond the colours a second pattern of dashes for each of the two kinds.
     second = 2 * (variant // len(COLORS) + place // len(COLORS))
     return SeriesStyle(place + 2 * variant, place + variant, int(randomized) + second)
