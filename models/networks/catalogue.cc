@@ -312,9 +312,7 @@ catalogue::ParameterEntry SizeParameter(const std::string& name, int64_t default
 catalogue::ParameterEntry CellParameter() {
   return {.name = "cell",
           .default_value = std::string("rnn"),
-          .documentation =
-              "What reads a token and the memory: \"rnn\", as in the paper's tables, or "
-              "\"lstm\".",
+          .documentation = "What reads a token and the memory: \"rnn\" or \"lstm\".",
           .allowed = {"rnn", "lstm"}};
 }
 
@@ -331,15 +329,16 @@ NetworkEntry Recurrent(const std::string& name, const std::string& title,
        .minimum = 0,
        .maximum = 16}};
   parameters.insert(parameters.end(), own.begin(), own.end());
-  return {{.name = name,
-           .title = title,
-           .documentation = documentation +
-                            " From \"Neural Networks and the Chomsky Hierarchy\" (Deletang et al. "
-                            "2023, section 4), as its published code computes it.",
-           .parameters = std::move(parameters)},
-          /*task_kinds=*/{tasks::TaskKind::kTransduction},
-          /*check=*/nullptr,
-          RecurrentContext};
+  return {
+      {.name = name,
+       .title = title,
+       .documentation = documentation +
+                        " As the published code of \"Neural Networks and the Chomsky Hierarchy\" "
+                        "(Deletang et al. 2023) computes it.",
+       .parameters = std::move(parameters)},
+      /*task_kinds=*/{tasks::TaskKind::kTransduction},
+      /*check=*/nullptr,
+      RecurrentContext};
 }
 
 NetworkEntry Rnn() {
@@ -403,8 +402,9 @@ NetworkEntry TapeRnn() {
       "T[m-1] + a_3 T[m+n] + a_4 T[m-n].",
       {CellParameter(),
        SizeParameter("tapes", 1, "Tapes."),
-       SizeParameter("memory_cell_size", 8, "Numbers of a tape's cell."),
-       SizeParameter("memory_size", 40, "Cells of a tape, which is a ring."),
+       SizeParameter("memory_cell_size", 8,
+                     "Numbers of a tape's cell, as in the published training script."),
+       SizeParameter("memory_size", 40, "Cells of a tape, which is a ring, as in that script."),
        {.name = "write_layers",
         .default_value = std::string("64, 64"),
         .documentation = "Sizes of the hidden layers of the network that makes the written vector, "

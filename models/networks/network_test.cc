@@ -437,6 +437,46 @@ TEST(EncoderTest, CaptureHoldsEveryBlocksFeatures) {
   EXPECT_FALSE(at::equal(depths.depths[1][0][0][0], depths.depths[1][0][1][0]));
 }
 
+// Computation tokens are no tokens of the sequence. A state does not depend on later tokens.
+TEST(RecurrentNetworkTest, DepthsAreThoseOfTheSequencesTokens) {
+  for (const NetworkEntry* entry : NetworkEntries()) {
+    if (!ReadsInOrder(entry->name)) continue;
+    SCOPED_TRACE(entry->name);
+    catalogue::Parameters given;
+    given.Set("computation_steps", int64_t{2});
+    ParameterLayout layout;
+    const auto network = CreateNetwork(entry->name, Small(entry->name, given), "none",
+                                       EncodingParameters("none", false), {3, 2}, layout);
+    ASSERT_TRUE(network.ok()) << network.status();
+    ParameterArena arena(layout, 1, at::kDouble, at::kCPU);
+    arena.Initialize(0, 1);
+    Capture capture;
+    const at::Tensor tokens =
+        at::tensor(std::vector<int64_t>{0, 1, 1, 2, 2, 0, 1, 0, 2, 2}).view({1, 2, 5});
+    const at::Tensor logits =
+        (*network)->Forward(arena.Members(0, 1), {.tokens = tokens},
+                            at::arange(5, at::kLong).view({1, 1, 5}), 2, nullptr, &capture);
+    EXPECT_EQ(logits.sizes(), (std::vector<int64_t>{1, 2, 2, 2}));
+    EXPECT_TRUE(capture.attention_probabilities.empty());
+    ASSERT_EQ(capture.depths.size(), 2);
+    EXPECT_EQ(capture.depths[0].size(2), 5);
+    EXPECT_EQ(capture.depths[1].sizes(), (std::vector<int64_t>{1, 2, 5, 16}));
+    const at::Tensor first = capture.depths[1][0][0], second = capture.depths[1][0][1];
+    EXPECT_TRUE(at::equal(first.narrow(0, 0, 2), second.narrow(0, 0, 2)));
+    for (int64_t token = 2; token < 5; ++token)
+      EXPECT_FALSE(at::equal(first[token], second[token]));
+  }
+}
+
+TEST(CreateNetworkTest, RecurrentNetworksRefuseEncodings) {
+  ParameterLayout layout;
+  const absl::Status refused = CreateNetwork("lstm", Small("lstm"), "rope",
+                                             EncodingParameters("rope", false), {3, 2}, layout)
+                                   .status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_NE(refused.message().find("\"rope\" has no effect"), std::string::npos) << refused;
+}
+
 TEST(CreateNetworkTest, InitialWeightsIgnoreTheEncoding) {
   ParameterLayout none, relative;
   ASSERT_TRUE(CreateNetwork("encoder", SmallEncoder(), "none", EncodingParameters("none", false),

@@ -1,5 +1,5 @@
 // Recurrent networks of Neural Networks and the Chomsky Hierarchy (Deletang et al. 2023, arXiv
-// 2207.02098, section 4), as in its published code. They read one token in each step. The tokens
+// 2207.02098), as in its published code. They read one token in each step. The tokens
 // are the input, `computation_steps` computation tokens for each token of the input, and the empty
 // tokens; the answers are those of the steps that read an empty token.
 //
