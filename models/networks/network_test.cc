@@ -175,28 +175,36 @@ TEST_P(PackTest, MembersInTurnAreBitIdenticalToThemAlone) {
   }
 }
 
-// bfloat16 has eight significant bits; float32 would err by less than 1e-6.
+// bfloat16 has eight significant bits; float32 would err by less than 1e-6. Rounding may switch a
+// ReLU whose input is nearly 0, which changes a gradient more, so the median of three seeds counts.
 TEST_P(PackTest, Bfloat16RoundsLossesAndGradients) {
-  Pack exact = Make(at::kFloat, 1), rounded = Make(at::kFloat, 1), pair = Make(at::kFloat, 2);
-  rounded.UseBfloat16Products();
-  pair.UseBfloat16Products();
-  for (Pack* pack : {&exact, &rounded}) pack->arena().Initialize(0, 10);
-  for (const int64_t p : {0, 1}) pair.arena().Initialize(p, static_cast<uint64_t>(10 + p));
-  const double loss = exact.Step(0, 1, 0).item<double>();
-  EXPECT_NEAR(rounded.Step(0, 1, 0).item<double>() / loss, 1, 0.02);
-  EXPECT_NEAR(pair.Step(0, 2, 0)[0].item<double>() / loss, 1, 0.02);
-  const at::Tensor& expected = exact.arena().gradients()[0];
-  const auto error = [&](const at::Tensor& gradients) {
-    return gradients.sub(expected).norm().item<double>() / expected.norm().item<double>();
-  };
-  EXPECT_GT(error(rounded.arena().gradients()[0]), 1e-4);
-  EXPECT_LT(error(rounded.arena().gradients()[0]), 0.05);
-  EXPECT_LT(error(pair.arena().gradients()[0]), 0.05);
-  for (const auto& slot : rounded.arena().layout().slots()) {
-    if (slot.name != "output") continue;
-    const at::Tensor gradient = rounded.arena().gradients()[0].narrow(0, slot.offset, slot.size);
-    EXPECT_TRUE(at::equal(gradient.to(at::kBFloat16).to(at::kFloat), gradient))
-        << "the result of a product in bfloat16";
+  std::vector<double> errors, errors_in_pair;
+  for (const uint64_t seed : {10, 11, 12}) {
+    Pack exact = Make(at::kFloat, 1), rounded = Make(at::kFloat, 1), pair = Make(at::kFloat, 2);
+    rounded.UseBfloat16Products();
+    pair.UseBfloat16Products();
+    for (Pack* pack : {&exact, &rounded}) pack->arena().Initialize(0, seed);
+    for (const uint64_t p : {0, 1}) pair.arena().Initialize(static_cast<int64_t>(p), seed + p);
+    const double loss = exact.Step(0, 1, 0).item<double>();
+    EXPECT_NEAR(rounded.Step(0, 1, 0).item<double>() / loss, 1, 0.02);
+    EXPECT_NEAR(pair.Step(0, 2, 0)[0].item<double>() / loss, 1, 0.02);
+    const at::Tensor& expected = exact.arena().gradients()[0];
+    const auto error = [&](const at::Tensor& gradients) {
+      return gradients.sub(expected).norm().item<double>() / expected.norm().item<double>();
+    };
+    errors.push_back(error(rounded.arena().gradients()[0]));
+    errors_in_pair.push_back(error(pair.arena().gradients()[0]));
+    EXPECT_GT(errors.back(), 1e-4);
+    for (const auto& slot : rounded.arena().layout().slots()) {
+      if (slot.name != "output") continue;
+      const at::Tensor gradient = rounded.arena().gradients()[0].narrow(0, slot.offset, slot.size);
+      EXPECT_TRUE(at::equal(gradient.to(at::kBFloat16).to(at::kFloat), gradient))
+          << "the result of a product in bfloat16";
+    }
+  }
+  for (std::vector<double>* of : {&errors, &errors_in_pair}) {
+    std::sort(of->begin(), of->end());
+    EXPECT_LT((*of)[1], 0.05);
   }
 }
 
