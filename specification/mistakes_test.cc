@@ -261,7 +261,8 @@ learning_rates: 0.001
             "tasks[1]: \"parity_check\" and \"decimal_addition\" are different kinds of task; "
             "write a specification for each\n"
             "networks[0]: \"causal_decoder\" cannot learn \"parity_check\" (tasks[1]), expected "
-            "\"encoder\", \"layerwise_encoder\" or \"python\"");
+            "\"encoder\", \"layerwise_encoder\", \"rnn\", \"lstm\", \"stack_rnn\", "
+            "\"nondeterministic_stack_rnn\", \"tape_rnn\" or \"python\"");
   // 10 digits take 6 * 11 + 3 tokens. Packed sequences with attention across examples use all
   // tokens.
   EXPECT_EQ(with("encodings: {name: rope, randomized: true, max_position: 69}"), "");

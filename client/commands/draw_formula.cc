@@ -34,7 +34,10 @@ models::EncodingContext ContextOf(const v1::ExperimentSpecification& specificati
   std::vector<catalogue::Problem> problems;
   for (const v1::Component& network : specification.networks()) {
     for (const models::NetworkEntry* entry : models::NetworkEntries()) {
-      if (entry->name != network.name() || entry->encoding_context == nullptr) continue;
+      if (entry->name != network.name() || entry->encoding_context == nullptr ||
+          models::ReadsInOrder(entry->name)) {
+        continue;
+      }
       return entry->encoding_context(catalogue::Resolve(
           *entry, specification::ParametersOf(network), network.name(), problems));
     }

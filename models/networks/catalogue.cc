@@ -365,8 +365,17 @@ NetworkEntry StackRnn() {
        SizeParameter("stack_size", 30, "Cells of a stack; a push drops the lowest one.")});
 }
 
+// For estimates of memory, the weights of runs between two tokens are as many logits.
+EncodingContext NondeterministicStackContext(const catalogue::Parameters& parameters) {
+  const int64_t pairs = parameters.Int("stack_states") * parameters.Int("stack_symbols");
+  const int64_t steps = 1 + parameters.Int("computation_steps");
+  EncodingContext context = RecurrentContext(parameters);
+  context.heads = pairs * pairs * steps * steps;
+  return context;
+}
+
 NetworkEntry NondeterministicStackRnn() {
-  return Recurrent(
+  NetworkEntry entry = Recurrent(
       "nondeterministic_stack_rnn", "NDStack-RNN",
       "A recurrent network that reads the top symbols of all runs of a weighted pushdown automaton "
       "(DuSell and Chiang 2020). Time and memory grow with the square of the sequence's length.",
@@ -384,6 +393,8 @@ NetworkEntry NondeterministicStackRnn() {
        {.name = "read_states",
         .default_value = false,
         .documentation = "Reads pairs of a state and a symbol instead of symbols."}});
+  entry.encoding_context = NondeterministicStackContext;
+  return entry;
 }
 
 void CheckTapeRnn(const catalogue::Parameters& parameters, absl::string_view path,

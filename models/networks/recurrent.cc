@@ -67,6 +67,8 @@ class Memory {
 
   // R, numbers of a reading.
   virtual int64_t reading_size() const = 0;
+  // True if the contents have numbers for each pair of tokens.
+  virtual bool HoldsPairs() const { return false; }
   // Contents of `sequences` for each member before the first step, but for the reading.
   virtual void Start(int64_t /*members*/, int64_t /*sequences*/, const at::TensorOptions& /*like*/,
                      Contents& /*contents*/) const {}
@@ -218,6 +220,7 @@ class NondeterministicStack : public Memory {
         action_(AddLayer(layout, "stack_action", hidden, pairs_ * (2 * pairs_ + states_))) {}
 
   int64_t reading_size() const override { return reads_states_ ? pairs_ : symbols_; }
+  bool HoldsPairs() const override { return true; }
 
   // `tops` are alpha[0] to alpha[t], [P, B, 1, (t+1) QS]. `last` is gamma[i][t] for i < t,
   // [P, B, t, QS, QS]. `cells` are gamma[i][k] for i < k < t, zero for i >= k, as matrices for each
@@ -354,7 +357,7 @@ class RecurrentNetwork : public Network {
     return output_(parameters, at::cat(states, 2).relu());
   }
 
-  bool HoldsLogits(const at::Tensor& /*sample*/) const override { return false; }
+  bool HoldsLogits(const at::Tensor& /*sample*/) const override { return memory_->HoldsPairs(); }
 
  private:
   int64_t hidden_;

@@ -73,7 +73,8 @@ KernelProblem ProblemOf(const Blueprint& blueprint, int64_t members) {
           .in_bfloat16 = training.precision() == "bfloat16",
           .in_tf32 = training.precision() == "tf32",
           .causal = blueprint.text != nullptr,
-          .attends = !blueprint.size.as_vectors && blueprint.size.heads > 0,
+          .attends = !blueprint.size.as_vectors && !blueprint.size.reads_in_order &&
+                     blueprint.size.heads > 0,
           .encoding = blueprint.encoding,
           .optimizer = blueprint.optimizer};
 }
