@@ -52,7 +52,7 @@ Given ParametersOf(const json& golden) {
   return given;
 }
 
-std::string NetworkOf(const json& golden) {
+std::string CounterpartOf(const json& golden) {
   const std::map<std::string, std::string> names = {{"stack_lstm", "stack_rnn"},
                                                     {"ndstack_rnn", "nondeterministic_stack_rnn"}};
   const std::string model = golden.at("model");
@@ -64,7 +64,7 @@ class Subject {
  public:
   Subject(const json& golden, int64_t input_columns, at::ScalarType dtype)
       : golden_(golden), dtype_(dtype) {
-    const std::string name = NetworkOf(golden);
+    const std::string name = CounterpartOf(golden);
     auto network = models::CreateNetwork(
         name, Resolve(models::NetworkEntries(), name, ParametersOf(golden)), "none",
         Resolve(models::EncodingEntries(), "none", {}),
