@@ -35,11 +35,11 @@
 namespace lengthwise::models {
 namespace {
 
-constexpr Initializer kZeros = {.kind = Initializer::Kind::kZeros};
+constexpr Initializer kZeroBiases = {.kind = Initializer::Kind::kZeros};
 
-struct Block {
-  Block(ParameterLayout& layout, const std::string& prefix, const catalogue::Parameters& parameters,
-        int64_t d, int64_t d_ff)
+struct LayerwiseBlock {
+  LayerwiseBlock(ParameterLayout& layout, const std::string& prefix,
+                 const catalogue::Parameters& parameters, int64_t d, int64_t d_ff)
       : inputs(AddInputs(layout, prefix, parameters, d)),
         output(AddOutput(layout, prefix, parameters, d)),
         attention_norm(layout, prefix + "attention.norm", d),
@@ -55,7 +55,8 @@ struct Block {
     LinearLayer ids{.weight = layout.Add(prefix + "attention.inputs", {d, 3 * d},
                                          linear ? uniform : Xavier(d, 3 * d))};
     if (parameters.String("attention_biases") != "none") {
-      ids.bias = layout.Add(prefix + "attention.inputs_bias", {3 * d}, linear ? uniform : kZeros);
+      ids.bias =
+          layout.Add(prefix + "attention.inputs_bias", {3 * d}, linear ? uniform : kZeroBiases);
     }
     return ids;
   }
@@ -66,7 +67,7 @@ struct Block {
     LinearLayer ids{.weight = layout.Add(prefix + "attention.output", {d, d},
                                          Uniform(1 / std::sqrt(static_cast<double>(d))))};
     if (parameters.String("attention_biases") == "all") {
-      ids.bias = layout.Add(prefix + "attention.output_bias", {d}, kZeros);
+      ids.bias = layout.Add(prefix + "attention.output_bias", {d}, kZeroBiases);
     }
     return ids;
   }
@@ -108,7 +109,7 @@ class LayerwiseEncoder : public Network {
     // from it (kept_tensors.h).
     const std::vector<at::Tensor> draws = positions.unbind(1);
     for (size_t b = 0; b < blocks_.size(); ++b) {
-      const Block& block = blocks_[b];
+      const LayerwiseBlock& block = blocks_[b];
       const auto index = static_cast<int64_t>(b);
       const at::Tensor& block_positions = draws[draws.size() == 1 ? 0 : b];
       const at::Tensor term = encoding_->EmbeddingTerm(parameters, index, block_positions);
@@ -147,7 +148,7 @@ class LayerwiseEncoder : public Network {
     return rows.add(parameters[*embedding_.bias].unsqueeze(1));
   }
 
-  at::Tensor Attention(const ParameterSet& parameters, const Block& block, int64_t index,
+  at::Tensor Attention(const ParameterSet& parameters, const LayerwiseBlock& block, int64_t index,
                        const at::Tensor& positions, const at::Tensor& h, Capture* capture) const {
     const bool keep = capture != nullptr && capture->keep_attention;
     AttentionMaps maps;
@@ -172,7 +173,7 @@ class LayerwiseEncoder : public Network {
   double encoding_dropout_;
   bool has_blank_;
   LinearLayer embedding_;
-  std::vector<Block> blocks_;
+  std::vector<LayerwiseBlock> blocks_;
   LinearLayer output_;
   std::unique_ptr<Encoding> encoding_;
 };
