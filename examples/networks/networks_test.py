@@ -304,6 +304,27 @@ class WholeNetworksTest(NetworkTest):
             expected = features + block.out(v * (1 if remainder else share))
             self.assert_close(block(features, causal(1)), expected + block.feed_forward(expected))
 
+    def test_arguments_change_the_logits_of_the_same_weights(self):
+        tokens = torch.randint(VOCABULARY, (2, 9))
+        for file, name, argument, default in (
+            ("mamba.py", "Mamba", "zero_order_hold", False),
+            ("delta_net.py", "DeltaNet", "negative_eigenvalues", True),
+            ("cope.py", "Cope", "divided", True),
+            ("stick_breaking_attention.py", "StickBreaking", "attend_current", False),
+            ("stick_breaking_attention.py", "StickBreaking", "remainder", False),
+        ):
+            with self.subTest(file, argument=argument):
+                make = getattr(loaded(file), name)
+                usual, given, other = (
+                    make(VOCABULARY, OUTPUTS, width=16, **arguments).double()
+                    for arguments in ({}, {argument: default}, {argument: not default})
+                )
+                weights = {key: value + 0.3 * torch.randn_like(value) for key, value in usual.state_dict().items()}
+                for network in (usual, given, other):
+                    network.load_state_dict(weights)
+                self.assert_close(self.logits(given, tokens), self.logits(usual, tokens))
+                self.assertGreater((self.logits(other, tokens) - self.logits(usual, tokens)).abs().max().item(), 1e-4)
+
     def test_lengthwise_check_finds_nothing_wrong(self):
         child = loaded("child.py", os.path.join(ROOT, "models", "python_network"))
         for file, name, arguments in NETWORKS:
