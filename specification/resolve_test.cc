@@ -554,6 +554,7 @@ TEST(ResolveTest, EveryExperimentHasItsStatedTrials) {
       {"reproduced/table1_gcn.yaml", 2 * 2 * 10},
       {"reproduced/table1_short.yaml", 15 * 4},
       {"reproduced/ten_seeds.yaml", 4 * 4 * 10},
+      {"state_tracking/quick/parity.yaml", 3 * 3},
   };
   std::set<std::string> found;
   for (const auto& entry : std::filesystem::recursive_directory_iterator("experiments")) {

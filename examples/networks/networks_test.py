@@ -295,6 +295,7 @@ class WholeNetworksTest(NetworkTest):
             eigenvalues = 1 - rule.call_args[0][3]
             self.assert_close(eigenvalues, torch.full_like(eigenvalues, lowest), 1e-6)
 
+    @torch.no_grad()
     def test_stick_breaking_has_what_its_arguments_say(self):
         for attend_current, remainder in itertools.product((False, True), repeat=2):
             block = stick_breaking.Block(4, 1, attend_current, remainder).double()

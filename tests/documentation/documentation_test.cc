@@ -54,7 +54,8 @@ INSTANTIATE_TEST_SUITE_P(
                     "docs/your_own_network.md", "experiments/README.md",
                     "experiments/decimal_addition/README.md", "experiments/latin_square/README.md",
                     "experiments/positional_attention/README.md", "experiments/published/README.md",
-                    "experiments/randomized_positional_encodings/README.md"),
+                    "experiments/randomized_positional_encodings/README.md",
+                    "experiments/state_tracking/README.md"),
     NameOf);
 
 }  // namespace

@@ -21,7 +21,7 @@ If lines of a block begin with "$ ", they are the commands, and the other lines 
 line of its own stands for any lines. A command that ends in "&" runs in the background and must run until the end of
 the document. The addresses of background servers, workers and Prometheus replace 127.0.0.1:7070 (API),
 127.0.0.1:9464 (metrics) and 127.0.0.1:9090 (Prometheus). Exported variables apply to all later commands. Everything
-runs in an empty directory with bazel-bin/, deploy/, docs/*.yaml and experiments/. The quick/ specifications are cut
+runs in an empty directory with bazel-bin/, deploy/, docs/*.yaml, examples/ and experiments/. The quick/ specifications are cut
 to a few steps, the others beside them are evaluated more often, and Prometheus scrapes each second.
 
 Ends with 1 if a command or its output is not as documented, and with 77 before the first command if a program that the
@@ -66,6 +66,7 @@ class Runner:
         self.checkout = directory / ".checkout"
         shutil.copytree(root / "experiments", self.checkout / "experiments")
         shutil.copytree(root / "experiments", directory / "experiments")
+        shutil.copytree(root / "examples", directory / "examples")
         self.cut("**/quick/*.yaml")
         for path in (directory / "experiments").glob("*.yaml"):
             path.chmod(0o644)
