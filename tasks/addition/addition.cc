@@ -19,6 +19,7 @@ constexpr int64_t kLargestSizeWithoutHints = 10000;
 
 struct Settings {
   Format format;
+  int64_t operands = 2;
   bool hints_wrap = false;
   bool leading_zeros = false;
   double random_space = 0;
@@ -85,7 +86,7 @@ class AdditionTask final : public TextTask {
   }
 
   int64_t LongestExample(int64_t size) const override {
-    return LongestWritten(size, settings_.format);
+    return LongestWritten(size, settings_.format, settings_.operands);
   }
 
   bool has_fixed_lengths() const override { return settings_.format.zero_padding && !augments(); }
@@ -93,7 +94,8 @@ class AdditionTask final : public TextTask {
   bool augments() const override { return settings_.random_space > 0; }
 
   TextExample Sample(int64_t size, bool augmented, random::Stream& stream) const override {
-    const Problem problem{DrawOperand(size, stream), DrawOperand(size, stream)};
+    Problem problem(static_cast<size_t>(settings_.operands));
+    for (Digits& operand : problem) operand = DrawOperand(size, stream);
     int32_t first_hint = 0;
     if (settings_.format.index_hints) {
       const int32_t symbols = settings_.format.hint_symbols;
@@ -140,19 +142,17 @@ class AdditionTask final : public TextTask {
 };
 
 Problem AdditionTask::Read(absl::Span<const int32_t> prompt) const {
-  Problem problem;
-  Digits* number = &problem.a;
+  const bool paired = settings_.format.order == Order::kPaired;
+  Problem problem(paired ? static_cast<size_t>(settings_.operands) : 1);
+  size_t number = 0;
   for (const int32_t token : prompt) {
-    if (token == kPlus) number = &problem.b;
+    if (token == kPlus) problem.emplace_back();
     if (!IsDigit(token)) continue;
-    number->push_back(static_cast<uint8_t>(token));
-    if (settings_.format.order == Order::kPaired) {
-      number = number == &problem.a ? &problem.b : &problem.a;
-    }
+    Digits& digits = paired ? problem[number++ % problem.size()] : problem.back();
+    digits.push_back(static_cast<uint8_t>(token));
   }
   if (settings_.format.order == Order::kStandard) {
-    std::reverse(problem.a.begin(), problem.a.end());
-    std::reverse(problem.b.begin(), problem.b.end());
+    for (Digits& operand : problem) std::reverse(operand.begin(), operand.end());
   }
   return problem;
 }
@@ -197,6 +197,7 @@ std::unique_ptr<Task> Create(const catalogue::Parameters& parameters) {
   settings.format.index_hints = parameters.Bool("index_hints");
   settings.format.hint_symbols = static_cast<int32_t>(parameters.Int("hint_symbols"));
   settings.format.zero_padding = parameters.Bool("zero_padding");
+  settings.operands = parameters.Int("operands");
   settings.hints_wrap = parameters.Bool("hints_wrap");
   settings.leading_zeros = parameters.Bool("leading_zeros");
   settings.random_space = parameters.Double("random_space");
@@ -210,10 +211,11 @@ const TaskEntry& DecimalAddition() {
   static const auto& entry = *new TaskEntry{
       {.name = "decimal_addition",
        .title = "Decimal Addition",
-       .documentation = "Adds two numbers with equally many digits, written as text: a question up "
-                        "to \"=\", the answer, an end token. Zhou et al. 2024, \"Transformers Can "
-                        "Achieve Length Generalization But Not Robustly\", section 2; the defaults "
-                        "(reversed, index hints, zero padding) generalize best there.",
+       .documentation =
+           "Adds two or more numbers with equally many digits, written as text: a "
+           "question up to \"=\", the answer, an end token. Zhou et al. 2024, \"Transformers Can "
+           "Achieve Length Generalization But Not Robustly\", section 2; the defaults "
+           "(reversed, index hints, zero padding) generalize best there.",
        .parameters =
            {{.name = "order",
              .default_value = std::string("reversed"),
@@ -224,7 +226,7 @@ const TaskEntry& DecimalAddition() {
             {.name = "index_hints",
              .default_value = true,
              .documentation = "Writes a hint before every digit: consecutive symbols of an ordered "
-                              "set of 102, from a random start, the same in all three numbers."},
+                              "set of 102, from a random start, the same in all numbers."},
             {.name = "hint_symbols",
              .default_value = int64_t{kHints},
              .documentation = "Number of hint symbols in use. Operands can have one digit fewer. A "
@@ -243,6 +245,11 @@ const TaskEntry& DecimalAddition() {
              .default_value = false,
              .documentation = "Draws all operand digits from 0 to 9. False: the most significant "
                               "of several digits is 1 to 9."},
+            {.name = "operands",
+             .default_value = int64_t{2},
+             .documentation = "Number of numbers that are added.",
+             .minimum = 2,
+             .maximum = kMostOperands},
             {.name = "random_space",
              .default_value = 0.0,
              .documentation =

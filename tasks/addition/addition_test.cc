@@ -84,6 +84,44 @@ TEST(DecimalAdditionTest, AddsInEveryOrder) {
   }
 }
 
+TEST(DecimalAdditionTest, AddsManyNumbers) {
+  for (const char* order : {"standard", "reversed"}) {
+    for (const int64_t operands : {3, 10}) {
+      const AdditionTask task(
+          {{"order", std::string(order)}, {"index_hints", false}, {"operands", operands}});
+      for (int64_t size = 1; size <= 12; ++size) {
+        const std::string text = task.Text(size, 0);
+        const auto digits = static_cast<size_t>(size) + 1;
+        ASSERT_EQ(static_cast<int64_t>(task.Draw(size, 0).tokens.size()),
+                  task->LongestExample(size));
+        unsigned long long sum = 0;
+        for (size_t i = 0; i < static_cast<size_t>(operands); ++i) {
+          sum += Value(text.substr(i * (digits + 1), digits), order[0] == 'r');
+        }
+        EXPECT_EQ(sum, Value(text.substr(text.find('=') + 1, digits), order[0] == 'r')) << text;
+      }
+    }
+  }
+  const AdditionTask paired(
+      {{"order", std::string("paired")}, {"index_hints", false}, {"operands", int64_t{3}}});
+  EXPECT_EQ(static_cast<int64_t>(paired.Draw(4, 0).tokens.size()), paired->LongestExample(4));
+}
+
+TEST(DecimalAdditionTest, ManyNumbersHaveCarriesAboveOne) {
+  // 95 + 96 + 19 = 210: the ones sum to 20, and the tens to 19, or 21 with the carry.
+  const Problem problem = {{5, 9}, {6, 9}, {9, 1}};
+  EXPECT_EQ(Sum(problem), (Digits{0, 1, 2}));
+  EXPECT_EQ(CarriesInto(problem), (Digits{0, 2, 2}));
+  EXPECT_THAT(CarryDistances(problem), ElementsAre(0, 1, 1));
+  // 45 + 46 + 09 = 100: the tens sum to 8, and reach 10 with the carry of 2.
+  EXPECT_THAT(CarryDistances({{5, 4}, {6, 4}, {9, 0}}), ElementsAre(0, 1, 2));
+  const AdditionTask task({{"index_hints", false}, {"operands", int64_t{3}}});
+  const TextExample sum = Write(problem, {.index_hints = false}, 0);
+  EXPECT_EQ(FormatTokens(sum.tokens), "590+690+910=012<eos>");
+  EXPECT_THAT(task->Compare(sum, {0, 2, 2, kEnd}).wrong_digits, ElementsAre(1));
+  EXPECT_THAT(task->Compare(sum, {0, 2, 2, kEnd}).carry_distances, ElementsAre(0, 1, 1));
+}
+
 TEST(DecimalAdditionTest, OperandsHaveTheSizesDigits) {
   const AdditionTask task = Plain("standard", false);
   std::vector<int64_t> first(9), second(10), single(10);

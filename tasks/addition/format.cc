@@ -29,15 +29,21 @@ std::string FormatToken(int32_t token) {
   }
 }
 
+int ColumnSum(const Problem& problem, size_t place) {
+  int sum = 0;
+  for (const Digits& operand : problem) sum += operand[place];
+  return sum;
+}
+
 struct Addition {
   Digits sum, carries;
 };
 
 Addition Add(const Problem& problem) {
-  const size_t n = problem.a.size();
+  const size_t n = problem[0].size();
   Addition addition{Digits(n + 1), Digits(n + 1)};
   for (size_t i = 0; i < n; ++i) {
-    const int column = problem.a[i] + problem.b[i] + addition.carries[i];
+    const int column = ColumnSum(problem, i) + addition.carries[i];
     addition.sum[i] = static_cast<uint8_t>(column % 10);
     addition.carries[i + 1] = static_cast<uint8_t>(column / 10);
   }
@@ -45,13 +51,13 @@ Addition Add(const Problem& problem) {
   return addition;
 }
 
-void WriteNumber(const Digits& digits, size_t count, const Format& format, int32_t first_hint,
+void WriteNumber(const Digits& digits, const Format& format, int32_t first_hint,
                  std::vector<int32_t>& tokens) {
-  for (size_t i = 0; i < count; ++i) {
+  for (size_t i = 0; i < digits.size(); ++i) {
     if (format.index_hints) {
       tokens.push_back(kFirstHint + (first_hint + static_cast<int32_t>(i)) % format.hint_symbols);
     }
-    tokens.push_back(digits[format.order == Order::kStandard ? count - 1 - i : i]);
+    tokens.push_back(digits[format.order == Order::kStandard ? digits.size() - 1 - i : i]);
   }
 }
 
@@ -91,48 +97,48 @@ Digits CarriesInto(const Problem& problem) { return Add(problem).carries; }
 
 std::vector<int32_t> CarryDistances(const Problem& problem) {
   std::vector<int32_t> distances = {0};
-  for (size_t i = 0; i < problem.a.size(); ++i) {
-    const int digits = problem.a[i] + problem.b[i];
-    const bool goes_on = digits == 9 && distances[i] > 0;
+  const Digits carries = CarriesInto(problem);
+  for (size_t i = 0; i < problem[0].size(); ++i) {
+    const int digits = ColumnSum(problem, i);
+    const bool goes_on = digits + carries[i] > 9;
     distances.push_back(digits > 9 ? 1 : goes_on ? distances[i] + 1 : 0);
   }
   return distances;
 }
 
 TextExample Write(const Problem& problem, const Format& format, int32_t first_hint) {
-  const size_t n = problem.a.size();
-  Digits a = problem.a, b = problem.b;
-  a.push_back(0);
-  b.push_back(0);
+  const size_t n = problem[0].size();
   const Digits sum = Sum(problem);
   TextExample example;
   if (format.order == Order::kPaired) {
     for (size_t i = 0; i <= n; ++i) {
       if (i > 0) example.tokens.push_back(kComma);
-      example.tokens.push_back(a[i]);
-      example.tokens.push_back(b[i]);
+      for (const Digits& operand : problem) example.tokens.push_back(i < n ? operand[i] : 0);
     }
     example.tokens.push_back(kEquals);
     example.prompt = example.tokens.size();
     example.tokens.insert(example.tokens.end(), sum.begin(), sum.end());
   } else {
-    const size_t operand = n + (format.zero_padding ? 1 : 0);
-    WriteNumber(a, operand, format, first_hint, example.tokens);
-    example.tokens.push_back(kPlus);
-    WriteNumber(b, operand, format, first_hint, example.tokens);
+    for (Digits operand : problem) {
+      if (!example.tokens.empty()) example.tokens.push_back(kPlus);
+      if (format.zero_padding) operand.push_back(0);
+      WriteNumber(operand, format, first_hint, example.tokens);
+    }
     example.tokens.push_back(kEquals);
     example.prompt = example.tokens.size();
     const bool needs_place = format.zero_padding || sum[n] != 0;
-    WriteNumber(sum, n + (needs_place ? 1 : 0), format, first_hint, example.tokens);
+    WriteNumber({sum.begin(), sum.end() - (needs_place ? 0 : 1)}, format, first_hint,
+                example.tokens);
   }
   example.tokens.push_back(kEnd);
   return example;
 }
 
-int64_t LongestWritten(int64_t n, const Format& format) {
-  if (format.order == Order::kPaired) return 3 * (n + 1) + (n + 1) + 1;
+int64_t LongestWritten(int64_t n, const Format& format, int64_t operands) {
+  // Digits, and a sign or the end behind each number.
+  if (format.order == Order::kPaired) return (operands + 1) * (n + 1) + n + 2;
   const int64_t operand = n + (format.zero_padding ? 1 : 0);
-  return (2 * operand + n + 1) * (format.index_hints ? 2 : 1) + 3;
+  return (operands * operand + n + 1) * (format.index_hints ? 2 : 1) + operands + 1;
 }
 
 TextExample InsertBlanks(const TextExample& example, absl::Span<const int> blanks) {

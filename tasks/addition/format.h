@@ -45,9 +45,9 @@ absl::StatusOr<std::vector<int32_t>> ParseTokens(absl::string_view text);
 // Digits of a number, least significant first.
 using Digits = std::vector<uint8_t>;
 
-struct Problem {
-  Digits a, b;  // of equal length n >= 1
-};
+// The operands: 2 to kMostOperands, of equal length n >= 1. More could need two digits for a carry.
+using Problem = std::vector<Digits>;
+inline constexpr int32_t kMostOperands = 10;
 
 enum class Order : uint8_t {
   kStandard,  // A3A2A1+B3B2B1=C3C2C1; digit 1 is the least significant
@@ -61,18 +61,19 @@ struct Format {
   // have n digits, and a sum has n, or n + 1 with a final carry. Paired digits are always padded.
   bool zero_padding = true;
   // Writes a hint before each digit. The hints of a number are consecutive, in writing order, and
-  // start with the same hint in all three numbers.
+  // start with the same hint in all numbers.
   bool index_hints = true;
   // Number of hints in use: the first `hint_symbols` of kHints. At least 2.
   int32_t hint_symbols = kHints;
 };
 
-// The n + 1 digits of a + b, and the carry into each of them (carries[0] is 0).
+// The n + 1 digits of the sum, and the carry into each of them (carries[0] is 0).
 Digits Sum(const Problem& problem);
 Digits CarriesInto(const Problem& problem);
 
 // For each digit of the sum, the distance to the digit where the carry into it arose, or 0 without
-// a carry. A carry arises where two digits sum to 10 or more and propagates through sums of 9.
+// a carry. A carry arises where the digits sum to 10 or more. It propagates through smaller sums
+// that reach 10 with it.
 std::vector<int32_t> CarryDistances(const Problem& problem);
 
 // Tokens of the addition, including the end token. Uses at most n + 1 hints from `first_hint` on,
@@ -80,7 +81,7 @@ std::vector<int32_t> CarryDistances(const Problem& problem);
 TextExample Write(const Problem& problem, const Format& format, int32_t first_hint);
 
 // Upper bound for the tokens of Write with n digits.
-int64_t LongestWritten(int64_t n, const Format& format);
+int64_t LongestWritten(int64_t n, const Format& format, int64_t operands = 2);
 
 // Random-space augmentation (Shen et al. 2023): inserts blanks[i] blanks before token i. `blanks`
 // has an element for every token except the end token.
