@@ -79,7 +79,7 @@ void CheckInputs(const v1::Evaluation& evaluation, const std::string& task,
     field += ".tokens";
     if (definition.InputLength(input.tokens_size()) != input.tokens_size()) {
       findings.Add(field, absl::StrCat("\"", task, "\" has no inputs of ", input.tokens_size(),
-                                       " tokens; the nearest shorter has ",
+                                       " tokens; a length that it has is ",
                                        definition.InputLength(input.tokens_size())));
     }
     CheckTokens(field, input.tokens(), task, definition.input_size(), findings);

@@ -23,6 +23,11 @@
   TASK(chomsky, SolveEquation)                  \
   TASK(chomsky, StackManipulation)              \
   TASK(latin_square, LatinSquare)               \
+  TASK(memory, AssociativeRecall)               \
+  TASK(memory, Counting)                        \
+  TASK(memory, FlipFlop)                        \
+  TASK(memory, SelectiveCopy)                   \
+  TASK(memory, WordProblem)                     \
   TASK(numeric, CumulativeMaxSumSubarray)       \
   TASK(numeric, CumulativeMedian)               \
   TASK(numeric, CumulativeMin)                  \

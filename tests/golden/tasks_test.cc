@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 #include "tasks/catalogue.h"
@@ -26,11 +27,11 @@ TEST(GoldenTasksTest, ThereAreGoldenFiles) {
 
 class GoldenTaskTest : public ::testing::TestWithParam<std::string> {};
 
-// The names in the catalogue and in the folder.
+// The paper's tasks in the catalogue, and those in the folder.
 std::vector<std::string> EveryName() {
   std::vector<std::string> names;
   for (const TaskEntry* entry : TaskEntries()) {
-    if (entry->kind == TaskKind::kTransduction) names.push_back(entry->name);
+    if (absl::StrContains(entry->documentation, "Ruoss et al. 2023")) names.push_back(entry->name);
   }
   return golden::Files(kFolder, names);
 }

@@ -1,0 +1,193 @@
+// Tasks that update a state with every token and ask for each of its values: counting, and products
+// in a group.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
+#include "tasks/all_tasks.h"
+#include "tasks/chomsky/uniform_tokens.h"
+
+namespace lengthwise::tasks::memory {
+namespace {
+
+class CountingTask final : public chomsky::UniformInputTask {
+ public:
+  CountingTask(int32_t items, int32_t modulus) : UniformInputTask(items), modulus_(modulus) {}
+
+  int32_t output_size() const override { return modulus_; }
+  int64_t OutputLength(int64_t n) const override { return n; }
+
+  void Solve(absl::Span<const int32_t> input, absl::Span<int32_t> target) const override {
+    std::vector<int32_t> counts(static_cast<size_t>(input_size()));
+    for (size_t i = 0; i < input.size(); ++i) {
+      int32_t& count = counts[static_cast<size_t>(input[i])];
+      target[i] = count;
+      count = (count + 1) % modulus_;
+    }
+  }
+
+ private:
+  const int32_t modulus_;
+};
+
+using Permutation = std::vector<int32_t>;
+
+bool IsEven(const Permutation& permutation) {
+  size_t inversions = 0;
+  for (size_t i = 0; i < permutation.size(); ++i) {
+    for (size_t j = i + 1; j < permutation.size(); ++j) {
+      inversions += permutation[i] > permutation[j] ? 1 : 0;
+    }
+  }
+  return inversions % 2 == 0;
+}
+
+// The elements of S5, A5 or Z5, in the order of their ids, for any number.
+std::vector<Permutation> Elements(absl::string_view name) {
+  int32_t size = 0;
+  if (!absl::SimpleAtoi(name.substr(1), &size)) return {};
+  Permutation element(static_cast<size_t>(size));
+  std::iota(element.begin(), element.end(), 0);
+  std::vector<Permutation> elements;
+  if (name[0] == 'Z') {
+    for (int32_t i = 0; i < size; ++i) {
+      elements.push_back(element);
+      std::rotate(element.begin(), element.begin() + 1, element.end());
+    }
+    return elements;
+  }
+  do {
+    if (name[0] == 'S' || IsEven(element)) elements.push_back(element);
+  } while (std::next_permutation(element.begin(), element.end()));
+  return elements;
+}
+
+// products[a * size + b] is the element that permutes by b and then by a.
+std::vector<int32_t> Products(const std::vector<Permutation>& elements) {
+  std::map<Permutation, int32_t> ids;
+  for (const Permutation& element : elements) {
+    ids.emplace(element, static_cast<int32_t>(ids.size()));
+  }
+  std::vector<int32_t> products;
+  for (const Permutation& a : elements) {
+    for (const Permutation& b : elements) {
+      Permutation product;
+      for (const int32_t image : b) product.push_back(a[static_cast<size_t>(image)]);
+      products.push_back(ids.at(product));
+    }
+  }
+  return products;
+}
+
+struct Group {
+  size_t size = 1;
+  std::vector<int32_t> products = {0};
+};
+
+// `name` has factors, as "A4_x_Z5". The last factor's ids run fastest.
+Group GroupOf(absl::string_view name) {
+  Group group;
+  for (const absl::string_view factor : absl::StrSplit(name, "_x_")) {
+    const std::vector<Permutation> elements = Elements(factor);
+    const std::vector<int32_t> of_factor = Products(elements);
+    const size_t inner = elements.size(), size = group.size * inner;
+    std::vector<int32_t> products(size * size);
+    for (size_t a = 0; a < size; ++a) {
+      for (size_t b = 0; b < size; ++b) {
+        products[a * size + b] =
+            group.products[a / inner * group.size + b / inner] * static_cast<int32_t>(inner) +
+            of_factor[a % inner * inner + b % inner];
+      }
+    }
+    group = {size, std::move(products)};
+  }
+  return group;
+}
+
+class WordProblemTask final : public chomsky::UniformInputTask {
+ public:
+  explicit WordProblemTask(Group group)
+      : UniformInputTask(static_cast<int32_t>(group.size)), products_(std::move(group.products)) {}
+
+  int32_t output_size() const override { return input_size(); }
+  int64_t OutputLength(int64_t n) const override { return n; }
+
+  void Solve(absl::Span<const int32_t> input, absl::Span<int32_t> target) const override {
+    int32_t product = 0;  // the identity
+    for (size_t i = 0; i < input.size(); ++i) {
+      product = products_[static_cast<size_t>(product * input_size() + input[i])];
+      target[i] = product;
+    }
+  }
+
+ private:
+  const std::vector<int32_t> products_;
+};
+
+}  // namespace
+
+const TaskEntry& Counting() {
+  static const auto& entry = *new TaskEntry{
+      {.name = "counting",
+       .title = "Counting",
+       .documentation =
+           "Counts, at each token, how often it occurred before. Chang and Bisk 2024, \"Language "
+           "Models Need Inductive Biases to Count Inductively\" (arXiv 2405.20131), selective "
+           "counting; with one item their plain or modular counting, from 0. Tokens are "
+           "independent and uniform, and counts start again at the modulus; the released data "
+           "have no higher counts.",
+       .parameters = {{.name = "items",
+                       .default_value = int64_t{10},
+                       .documentation = "Number of distinct tokens.",
+                       .minimum = 1,
+                       .maximum = 1000},
+                      {.name = "modulus",
+                       .default_value = int64_t{10},
+                       .documentation = "Counts are modulo this number.",
+                       .minimum = 2,
+                       .maximum = 1000}}},
+      TaskKind::kTransduction,
+      "regular",
+      0.1,
+      /*permutation_invariant=*/false,
+      [](const catalogue::Parameters& parameters) -> std::unique_ptr<Task> {
+        return std::make_unique<CountingTask>(static_cast<int32_t>(parameters.Int("items")),
+                                              static_cast<int32_t>(parameters.Int("modulus")));
+      }};
+  return entry;
+}
+
+const TaskEntry& WordProblem() {
+  static const auto& entry = *new TaskEntry{
+      {.name = "word_problem",
+       .title = "Word Problem",
+       .documentation =
+           "Multiplies elements of a group: at each token, the product of all so far. A later "
+           "element permutes first. Ids are those of the released code: permutations in "
+           "lexicographic order, 0 the identity. Merrill et al. 2024, \"The Illusion of State in "
+           "State-Space Models\" (arXiv 2404.08819), section 5. Elements are independent and "
+           "uniform.",
+       .parameters = {{.name = "group",
+                       .default_value = std::string("S5"),
+                       .documentation = "S: all permutations of so many things; A: the even ones; "
+                                        "Z: addition modulo the number; _x_: pairs.",
+                       .allowed = {"S5", "A5", "A4_x_Z5", "Z60", "S3", "S4", "A4"}}}},
+      TaskKind::kTransduction,
+      "regular",
+      1.0 / 120,
+      /*permutation_invariant=*/false,
+      [](const catalogue::Parameters& parameters) -> std::unique_ptr<Task> {
+        return std::make_unique<WordProblemTask>(GroupOf(parameters.String("group")));
+      }};
+  return entry;
+}
+
+}  // namespace lengthwise::tasks::memory
