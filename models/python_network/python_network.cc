@@ -193,7 +193,11 @@ at::Tensor PythonNetwork::ForwardPass(const ParameterSet& parameters, const Netw
   const auto compute = [&] {
     SharedMemory& memory = child_->inputs();
     memory.Reserve(bias_gradient_at + bias_bytes);
-    std::memcpy(memory.start() + bias_at, bias.contiguous().const_data_ptr(), bias.nbytes());
+    const at::Tensor biases = bias.contiguous();
+    // A module without heads has none.
+    if (biases.numel() > 0) {
+      std::memcpy(memory.start() + bias_at, biases.const_data_ptr(), biases.nbytes());
+    }
     const at::Tensor places = positions.contiguous();
     std::memcpy(memory.start() + tokens_at, read.const_data_ptr(), read.nbytes());
     std::memcpy(memory.start() + positions_at, places.const_data_ptr(),
