@@ -50,8 +50,8 @@ using Tensors = std::vector<at::Tensor>;
 using Function = std::function<at::Tensor(const Tensors&)>;
 using Results = std::vector<std::vector<double>>;
 
-// Allow for sums of float32 in another order, and for products rounded to TF32 (11 significant bits)
-// or bfloat16 (8).
+// Allow for sums of float32 in another order, and for products rounded to TF32 (11 significant
+// bits) or bfloat16 (8).
 constexpr double kTolerance = 1e-4, kTf32Tolerance = 1e-2, kBfloat16Tolerance = 5e-2;
 constexpr double kLearningRate = 1e-3;
 
