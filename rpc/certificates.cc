@@ -111,4 +111,10 @@ absl::Time FirstExpiry(absl::string_view pem) {
   return first;
 }
 
+std::string ExpiresSoon(absl::string_view subject, absl::string_view pem, absl::Time now) {
+  const absl::Time expiry = FirstExpiry(pem);
+  if (expiry - now >= absl::Hours(24 * 14)) return "";
+  return absl::StrCat(subject, " expires at ", Shown(expiry));
+}
+
 }  // namespace lengthwise::rpc

@@ -34,8 +34,9 @@ absl::StatusOr<std::string> ReadAuthorities(const std::string& path);
 // When the first of the certificates in `pem` expires; absl::InfiniteFuture() if there is none.
 absl::Time FirstExpiry(absl::string_view pem);
 
-// An operator has this long to replace a certificate once programs begin to warn.
-inline constexpr absl::Duration kRenewalTime = absl::Hours(24 * 14);
+// Returns "{subject} expires at {time}" if one of the certificates in `pem` expires within two
+// weeks after `now`, so that an operator has time to replace it; else an empty text.
+std::string ExpiresSoon(absl::string_view subject, absl::string_view pem, absl::Time now);
 
 // Owning pointers for the objects that OpenSSL reads from PEM.
 struct FreePem {

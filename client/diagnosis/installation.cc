@@ -122,12 +122,9 @@ namespace {
 // A certificate or authority that can be used, perhaps not for long.
 Finding Usable(const std::string& check, const std::string& found, absl::string_view pem,
                absl::Time now) {
-  const absl::Time expiry = rpc::FirstExpiry(pem);
-  if (expiry - now >= rpc::kRenewalTime) return {Verdict::kOk, check, found};
-  return {Verdict::kWarning, check,
-          absl::StrCat(found, " expires at ",
-                       absl::FormatTime(absl::RFC3339_sec, expiry, absl::UTCTimeZone())),
-          "replace the file; running programs read the new one"};
+  const std::string soon = rpc::ExpiresSoon(found, pem, now);
+  if (soon.empty()) return {Verdict::kOk, check, found};
+  return {Verdict::kWarning, check, soon, "replace the file; running programs read the new one"};
 }
 
 }  // namespace

@@ -65,12 +65,10 @@ absl::StatusOr<Encryption> CertificateFiles::Read() const {
 
 void CertificateFiles::WarnOfExpiry() {
   const auto warn = [this](const std::string& path, const std::string& pem) {
-    const absl::Time expiry = rpc::FirstExpiry(pem);
-    if (expiry - now_() >= rpc::kRenewalTime) return;
+    const std::string soon = rpc::ExpiresSoon(absl::StrCat("the certificate ", path), pem, now_());
+    if (soon.empty()) return;
     platform::LogWarning(
-        absl::StrCat("the certificate ", path, " expires at ",
-                     absl::FormatTime(absl::RFC3339_sec, expiry, absl::UTCTimeZone()),
-                     "; replace the file: the server reads the new one without a restart"));
+        absl::StrCat(soon, "; replace the file: the server reads the new one without a restart"));
   };
   warn(paths_.certificate, in_force_.certificate);
   warn(paths_.client_authority, in_force_.client_authority);
