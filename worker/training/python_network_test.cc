@@ -131,6 +131,22 @@ class PythonNetworkTest : public testing::Test {
     ASSERT_TRUE(status.ok()) << status;
   }
 
+  // Expects that a trial whose lease is lost when it has asked `lost_at` times ends, resumed, with
+  // the history of the undisturbed one.
+  static void ExpectSameAfterLoss(const v1::TrialSpecification& trial, int64_t lost_at,
+                                  Session& undisturbed) {
+    v1::Lease lease = LeaseOf({trial});
+    Session session;
+    session.directive = [=](int64_t, int64_t asked) {
+      return asked >= lost_at ? Directive::kLost : Directive::kContinue;
+    };
+    Run(lease, session);
+    session.directive = nullptr;
+    session.Rewind(lease);
+    Run(lease, session);
+    EXPECT_EQ(session.History(0), undisturbed.History(0)) << lost_at;
+  }
+
   std::vector<std::string> HistoryAlone(const v1::TrialSpecification& trial) {
     Session session;
     Run(LeaseOf({trial}), session);
@@ -187,16 +203,7 @@ TEST_F(PythonNetworkTest, ResumedTrialMatchesUninterrupted) {
   Session undisturbed;
   Run(LeaseOf({trial}), undisturbed);
   for (int64_t lost_at = 5; lost_at < undisturbed.asked(); lost_at += 47) {
-    v1::Lease lease = LeaseOf({trial});
-    Session session;
-    session.directive = [=](int64_t, int64_t asked) {
-      return asked >= lost_at ? Directive::kLost : Directive::kContinue;
-    };
-    Run(lease, session);
-    session.directive = nullptr;
-    session.Rewind(lease);
-    Run(lease, session);
-    EXPECT_EQ(session.History(0), undisturbed.History(0)) << lost_at;
+    ExpectSameAfterLoss(trial, lost_at, undisturbed);
   }
 }
 
@@ -343,16 +350,7 @@ TEST_F(PythonNetworkTest, LearnsTextAndResumes) {
   }
   EXPECT_LT(losses.back(), 0.9 * losses.front());
   for (const int64_t lost_at : {undisturbed.asked() / 3, undisturbed.asked() / 2}) {
-    v1::Lease lease = LeaseOf({trial});
-    Session session;
-    session.directive = [=](int64_t, int64_t asked) {
-      return asked >= lost_at ? Directive::kLost : Directive::kContinue;
-    };
-    Run(lease, session);
-    session.directive = nullptr;
-    session.Rewind(lease);
-    Run(lease, session);
-    EXPECT_EQ(session.History(0), undisturbed.History(0)) << lost_at;
+    ExpectSameAfterLoss(trial, lost_at, undisturbed);
   }
 }
 
