@@ -189,6 +189,7 @@ TEST_F(DrainTest, DrainCancelsDownloads) {
   lease.mutable_trials(0)->mutable_checkpoint()->set_sha256(platform::Sha256Hex(bytes));
   lease.mutable_trials(0)->mutable_checkpoint()->set_size_bytes(5);
   for (const bool examples : {false, true}) {
+    lease.set_fencing_token(examples ? 12 : 11);
     server_.With([&](State& state) {
       state.artifacts[platform::Sha256Hex(bytes)] = bytes;
       state.holds_downloads = true;

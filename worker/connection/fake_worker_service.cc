@@ -26,12 +26,22 @@ class FakeWorkerService::Service final : public v1::WorkerService::Service {
     MutexLock lock(server_.mutex_);
     State& state = Touch();
     if (grpc::Status failure = Pop(state.call_failures); !failure.ok()) return failure;
-    state.calls.push_back(*request);
+    // Calls may overtake each other.
+    const auto later = std::find_if(
+        state.calls.begin(), state.calls.end(), [&](const v1::SynchronizeRequest& call) {
+          return call.session() == request->session() && call.number() > request->number();
+        });
+    state.calls.insert(later, *request);
     state.newest_call = request->number();
     state.acquires += request->wants_lease() ? 1 : 0;
     if (!std::exchange(state.is_registered, true)) state.registrations.push_back(request->worker());
+    // A worker tells it again in every call until one of them was answered.
     for (const v1::ReleasedLease& released : request->released()) {
-      state.releases.push_back(released);
+      const bool known = std::any_of(
+          state.releases.begin(), state.releases.end(), [&](const v1::ReleasedLease& earlier) {
+            return earlier.fencing_token() == released.fencing_token();
+          });
+      if (!known) state.releases.push_back(released);
     }
     Hold(*context, *request);
     if (server_.stopping_) return {grpc::StatusCode::UNAVAILABLE, "stopping"};

@@ -41,8 +41,8 @@ class FakeWorkerService {
     std::map<std::string, std::string> artifacts;          // by SHA-256
     // "upload TRIAL STEP" and "event TRIAL SEQUENCE", in the order of storing.
     std::vector<std::string> history;
-    std::vector<v1::ReleasedLease> releases;
-    std::vector<v1::SynchronizeRequest> calls;
+    std::vector<v1::ReleasedLease> releases;  // once for each lease
+    std::vector<v1::SynchronizeRequest> calls;  // in the order of sending
     int acquires = 0;  // calls that want a lease
     int streams = 0;
     int uploads = 0;
