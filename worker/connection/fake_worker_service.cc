@@ -37,10 +37,10 @@ class FakeWorkerService::Service final : public v1::WorkerService::Service {
     if (!std::exchange(state.is_registered, true)) state.registrations.push_back(request->worker());
     // A worker tells it again in every call until one of them was answered.
     for (const v1::ReleasedLease& released : request->released()) {
-      const bool known = std::any_of(
-          state.releases.begin(), state.releases.end(), [&](const v1::ReleasedLease& earlier) {
-            return earlier.fencing_token() == released.fencing_token();
-          });
+      const bool known = std::any_of(state.releases.begin(), state.releases.end(),
+                                     [&](const v1::ReleasedLease& earlier) {
+                                       return earlier.fencing_token() == released.fencing_token();
+                                     });
       if (!known) state.releases.push_back(released);
     }
     Hold(*context, *request);

@@ -41,9 +41,9 @@ class FakeWorkerService {
     std::map<std::string, std::string> artifacts;          // by SHA-256
     // "upload TRIAL STEP" and "event TRIAL SEQUENCE", in the order of storing.
     std::vector<std::string> history;
-    std::vector<v1::ReleasedLease> releases;  // once for each lease
+    std::vector<v1::ReleasedLease> releases;    // once for each lease
     std::vector<v1::SynchronizeRequest> calls;  // in the order of sending
-    int acquires = 0;  // calls that want a lease
+    int acquires = 0;                           // calls that want a lease
     int streams = 0;
     int uploads = 0;
     int downloads = 0;
