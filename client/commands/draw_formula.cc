@@ -11,11 +11,11 @@
 #include "catalogue/entry.h"
 #include "client/commands/specification_file.h"
 #include "client/display/shaded_grid.h"
-#include "client/display/user_file.h"
 #include "models/encodings/catalogue.h"
 #include "models/encodings/formula_definition.h"
 #include "models/encodings/formula_values.h"
 #include "models/networks/catalogue.h"
+#include "platform/files.h"
 #include "platform/status_macros.h"
 #include "specification/components.h"
 #include "tasks/catalogue.h"
@@ -88,7 +88,7 @@ absl::StatusOr<int> WritePicture(Program& program, const std::vector<NumberGrid>
                    {"values", grid.values}});
   }
   const std::string numbers = out + ".json.tmp";
-  RETURN_IF_ERROR(WriteForUser(numbers, all.dump()));
+  RETURN_IF_ERROR(platform::WriteFileAtomically(numbers, all.dump()));
   const auto code = program.RunPython({"grids", numbers, "--out", out}, /*asks_server=*/false);
   std::error_code error;
   std::filesystem::remove(numbers, error);
@@ -153,9 +153,8 @@ std::vector<NumberGrid> GridsOf(const v1::Component& encoding,
 }  // namespace
 
 absl::StatusOr<int> DrawFormulas(Program& program, const FormulaDrawing& drawing) {
-  const bool as_svg = absl::EndsWith(drawing.out, ".svg");
-  if (!drawing.out.empty() && !as_svg && !absl::EndsWith(drawing.out, ".png") &&
-      !absl::EndsWith(drawing.out, ".pdf")) {
+  if (!drawing.out.empty() && !absl::EndsWith(drawing.out, ".svg") &&
+      !absl::EndsWith(drawing.out, ".png") && !absl::EndsWith(drawing.out, ".pdf")) {
     return absl::InvalidArgumentError(absl::StrCat(
         "--out: got ", drawing.out, ", expected a name that ends in .svg, .png or .pdf"));
   }
@@ -198,10 +197,7 @@ absl::StatusOr<int> DrawFormulas(Program& program, const FormulaDrawing& drawing
                      "how to write one"));
   }
   if (drawing.out.empty()) return kSuccess;
-  if (!as_svg) return WritePicture(program, all, drawing.out);
-  if (absl::Status status = WriteForUser(drawing.out, GridsAsSvg(all)); !status.ok()) return status;
-  program.out() << "wrote " << drawing.out << "\n";
-  return kSuccess;
+  return WritePicture(program, all, drawing.out);
 }
 
 }  // namespace lengthwise::client

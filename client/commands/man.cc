@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <system_error>
 
@@ -10,9 +11,9 @@
 #include "catalogue/suggestion.h"
 #include "client/commands/commands.h"
 #include "client/diagnosis/diagnosis.h"
-#include "client/display/user_file.h"
 #include "command_line/description.h"
 #include "command_line/manual_page.h"
+#include "platform/files.h"
 #include "platform/status_macros.h"
 #include "platform/version.h"
 
@@ -48,12 +49,16 @@ absl::StatusOr<const CommandDescription*> Find(const CommandDescription& program
 
 absl::Status WriteAll(const CommandDescription& command, const std::string& directory, int& count) {
   const std::string path = absl::StrCat(directory, "/", ManualPageName(command), ".1");
-  absl::Status status = WriteForUser(path, ManualPage(command, platform::kVersion));
+  errno = 0;
+  std::ofstream page(path, std::ios::binary);
+  page << ManualPage(command, platform::kVersion);
+  page.close();
+  if (!page.good()) return platform::FileError(errno == 0 ? EIO : errno, "write", path);
   ++count;
   for (const CommandDescription& one : command.commands) {
-    if (status.ok()) status = WriteAll(one, directory, count);
+    RETURN_IF_ERROR(WriteAll(one, directory, count));
   }
-  return status;
+  return absl::OkStatus();
 }
 
 absl::StatusOr<int> Man(Command root, Program& program, const ManOptions& options) {

@@ -1,5 +1,4 @@
-// Draws grids of numbers as shades: attention probabilities in the terminal, and other numbers in
-// the terminal or as an SVG file.
+// Draws grids of numbers as shades in the terminal: attention probabilities, and other numbers.
 #ifndef LENGTHWISE_CLIENT_DISPLAY_SHADED_GRID_H_
 #define LENGTHWISE_CLIENT_DISPLAY_SHADED_GRID_H_
 
@@ -59,10 +58,6 @@ struct NumberGrid {
 // columns. In a larger grid a character shows the maximum of several numbers. The title states the
 // values of the lightest and the darkest shade.
 std::string RenderGrid(const NumberGrid& grid, int width, const Palette& palette);
-
-// Draws the grids side by side, four in a row. Each number is a square, blue below 0 and red above
-// it, with one scale for all grids.
-std::string GridsAsSvg(const std::vector<NumberGrid>& grids);
 
 }  // namespace lengthwise::client
 

@@ -132,23 +132,6 @@ TEST(NumberGridTest, ManyNumbersShareACharacter) {
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 33);
 }
 
-TEST(NumberGridTest, SvgHasASquareForEachNumber) {
-  const std::string svg = GridsAsSvg({Grid(2, 3)});
-  size_t squares = 0;
-  for (size_t at = svg.find("<rect"); at != std::string::npos; at = svg.find("<rect", at + 1)) {
-    ++squares;
-  }
-  EXPECT_EQ(squares, 6U);
-  EXPECT_THAT(svg, HasSubstr("#ff0000"));  // the largest
-  EXPECT_THAT(svg, HasSubstr("#ffffff"));  // 0
-}
-
-TEST(NumberGridTest, SvgEscapesItsTitles) {
-  NumberGrid grid = Grid(1, 1);
-  grid.title = "a<b & c";
-  EXPECT_THAT(GridsAsSvg({grid}), HasSubstr(">a&lt;b &amp; c</text>"));
-}
-
 }  // namespace
 
 }  // namespace lengthwise::client
