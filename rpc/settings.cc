@@ -4,7 +4,6 @@
 
 #include <filesystem>
 #include <iterator>
-#include <optional>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"

@@ -2,7 +2,6 @@
 
 #include <cstdlib>
 #include <iostream>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"

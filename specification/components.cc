@@ -3,7 +3,6 @@
 #include <cmath>
 #include <map>
 #include <set>
-#include <utility>
 #include <variant>
 
 #include "absl/strings/ascii.h"

@@ -1,5 +1,4 @@
 // `lengthwise errors TRIAL` and `lengthwise predict TRIAL`: show what a model answers.
-#include <algorithm>
 #include <memory>
 
 #include "absl/algorithm/container.h"

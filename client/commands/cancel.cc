@@ -1,7 +1,6 @@
 // `lengthwise cancel EXPERIMENT|TRIAL`.
 #include <memory>
 
-#include "absl/strings/str_cat.h"
 #include "client/commands/commands.h"
 #include "client/connection/names.h"
 #include "client/watching/lines.h"

@@ -1,7 +1,6 @@
 // `lengthwise evaluate TRIAL`: evaluates a stored model on other lengths.
 #include <memory>
 
-#include "absl/strings/str_cat.h"
 #include "client/commands/commands.h"
 #include "client/commands/experiment_display.h"
 #include "client/commands/local_training.h"

@@ -1,7 +1,6 @@
 // `lengthwise list`: lists experiments, newest first.
 #include <memory>
 
-#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "client/commands/commands.h"
 #include "client/connection/names.h"

@@ -13,7 +13,6 @@
 #include "client/display/numbers.h"
 #include "platform/flag_checks.h"
 #include "platform/printable_text.h"
-#include "platform/status_macros.h"
 #include "platform/usable_cpus.h"
 #include "proto/trial_counts.h"
 

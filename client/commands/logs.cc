@@ -10,7 +10,6 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "client/commands/commands.h"
-#include "client/connection/names.h"
 #include "client/display/interrupt.h"
 #include "client/watching/follower.h"
 #include "platform/status_macros.h"

@@ -1,5 +1,4 @@
 // `lengthwise run SPEC`: runs an experiment on this machine, with a private server and workers.
-#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <optional>

@@ -1,7 +1,6 @@
 // `lengthwise storage` and `lengthwise backup`: show and back up the server's data.
 #include <memory>
 
-#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "client/commands/commands.h"
 #include "client/display/numbers.h"

@@ -1,7 +1,6 @@
 // `lengthwise validate SPEC`: checks a specification as the server would, without a server.
 #include <filesystem>
 #include <memory>
-#include <set>
 #include <string>
 #include <system_error>
 #include <vector>

@@ -2,7 +2,6 @@
 #include <cmath>
 #include <cstdint>
 #include <map>
-#include <set>
 #include <vector>
 
 #include "absl/strings/str_cat.h"

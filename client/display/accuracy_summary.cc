@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "absl/algorithm/container.h"
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/display/numbers.h"
 #include "client/display/records.h"

@@ -2,9 +2,7 @@
 
 #include <charconv>
 #include <cmath>
-#include <memory>
 #include <nlohmann/json.hpp>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"

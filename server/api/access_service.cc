@@ -1,7 +1,5 @@
 #include "server/api/access_service.h"
 
-#include <string>
-
 #include "absl/strings/str_cat.h"
 #include "platform/log.h"
 #include "platform/status_macros.h"

@@ -3,7 +3,6 @@
 #include <memory>
 #include <set>
 
-#include "absl/strings/str_cat.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/descriptor.pb.h"
 #include "grpc/grpc.h"

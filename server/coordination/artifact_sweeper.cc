@@ -4,7 +4,6 @@
 #include <atomic>
 #include <chrono>
 #include <future>
-#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"

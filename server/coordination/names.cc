@@ -8,7 +8,6 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "absl/strings/strip.h"
 #include "platform/sha256.h"
 #include "platform/status_macros.h"
 #include "server/storage/resource_id.h"

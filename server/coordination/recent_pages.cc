@@ -1,7 +1,5 @@
 #include "server/coordination/recent_pages.h"
 
-#include <utility>
-
 namespace lengthwise::server {
 namespace {
 

@@ -1,6 +1,5 @@
 #include "server/coordination/submissions.h"
 
-#include <memory>
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"

@@ -1,8 +1,6 @@
 #include "server/coordination/summaries.h"
 
-#include <algorithm>
 #include <limits>
-#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"

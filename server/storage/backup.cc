@@ -7,7 +7,6 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "nlohmann/json.hpp"
 #include "platform/data_directory_names.h"
 #include "platform/files.h"
 #include "platform/log.h"

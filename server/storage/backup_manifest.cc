@@ -4,7 +4,6 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "nlohmann/json.hpp"
 #include "platform/data_directory_names.h"
 #include "platform/files.h"

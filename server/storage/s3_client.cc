@@ -3,13 +3,11 @@
 #include <pugixml.hpp>
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "platform/object_store.h"
-#include "platform/sha256.h"
 #include "platform/status_macros.h"
 
 namespace lengthwise::server {

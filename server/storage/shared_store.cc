@@ -9,9 +9,7 @@
 #include <filesystem>
 #include <optional>
 #include <system_error>
-#include <vector>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"

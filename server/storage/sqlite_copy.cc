@@ -3,7 +3,6 @@
 #include <sqlite3.h>
 
 #include <memory>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "platform/status_macros.h"

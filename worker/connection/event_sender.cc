@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <memory>
-#include <utility>
 #include <variant>
 
 #include "absl/strings/str_cat.h"

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdint>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
