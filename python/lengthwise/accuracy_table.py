@@ -45,6 +45,18 @@ def format_score(summary: Summary, score: float | None) -> str:
     return "–" if score is None else f"{score:.3g}"
 
 
+def format_row(row: Row, side: str, by_loss: bool) -> str:
+    """ "87.9", "87.9 ± 3.2", or of losses the median: the score of a row over the "seen" or the "unseen" lengths; "–" without
+    a trial.
+    """
+    losses: Summary.Quantiles = getattr(row, f"{side}_loss")
+    if by_loss:
+        return f"{losses.median:.3g}" if losses.trials else "–"
+    accuracy: Summary.Statistic = getattr(row, f"{side}_accuracy")
+    deviation = _deviation(accuracy)
+    return _percent(_mean(accuracy)) + ("" if deviation is None else f" ± {_percent(deviation)}")
+
+
 def _mean(statistic: Summary.Statistic) -> float | None:
     return statistic.mean if statistic.trials else None
 

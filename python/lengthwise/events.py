@@ -31,6 +31,8 @@ def name_of(kind: EnumTypeWrapper, number: int) -> str:
 
 def _shaped(data: bytes, shape: tuple[int, ...], what: str) -> NDArray[numpy.float32]:
     try:
+        if min(shape) < 0:  # which NumPy would infer
+            raise ValueError("a size is negative")
         return numpy.frombuffer(data, "<f4").reshape(shape)
     except ValueError as error:
         raise damaged(f"{what} do not have the size of their shape: {error}") from None

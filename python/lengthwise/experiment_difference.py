@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from google.protobuf.message import Message
 
 from lengthwise._proto import experiment_service_pb2, specification_pb2
+from lengthwise.accuracy_table import format_row
 from lengthwise.protocol import flatten, format_parameter
 from lengthwise.rendering import BOLD, DIM, Align, Cell, Column, Group, Records, Table, Value, format_exact
 
@@ -173,15 +174,8 @@ def match(first: Iterable[SummaryCell], second: Iterable[SummaryCell]) -> list[C
 
 def _statistic(cell: SummaryCell | None, by_loss: bool) -> tuple[str, str]:
     """The value on unseen lengths and the number of its trials; empty if there is none."""
-    if cell is None:
-        return "", ""
-    if by_loss:
-        loss = cell.unseen_loss
-        return (f"{loss.median:.3g}", str(loss.trials)) if loss.trials > 0 else ("", "")
-    unseen = cell.unseen_accuracy
-    if unseen.trials == 0:
-        return "", ""
-    return f"{100 * unseen.mean:.1f}" + (f" ± {100 * unseen.deviation:.1f}" if unseen.trials > 1 else ""), str(unseen.trials)
+    trials = 0 if cell is None else cell.unseen_loss.trials if by_loss else cell.unseen_accuracy.trials
+    return (format_row(cell, "unseen", by_loss), str(trials)) if cell is not None and trials else ("", "")
 
 
 def _difference(pair: CellPair, by_loss: tuple[bool, bool]) -> str:

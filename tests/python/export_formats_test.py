@@ -339,7 +339,8 @@ class ExportTest(TestOfFiles):
         self.add_history(FIRST)
         self.server.maps[FIRST] = [event_pb2.AttentionMap(length=3, layers=1, heads=1, tokens=[1, 2], probabilities=b"1234")]
         result = self.export("e-1", "npz", "maps")
-        self.assertEqual(result.damaged, ["a map of attention at length 3 is damaged: its size is not that of its shape"])
+        (why,) = result.damaged
+        self.assertIn("the attention maps of bucket_sort-none do not have the size of their shape", why)
         self.assertEqual(self.names("maps"), ["bucket_sort-sin_cos.npz", "export.json"])
 
     def test_each_trial_is_a_run_of_tensorboard(self):

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from lengthwise import queries
 from lengthwise._proto import event_pb2, experiment_service_pb2
 from lengthwise.errors import NotFoundError, damaged
-from lengthwise.events import name_of
+from lengthwise.events import AttentionMap, Projection, name_of, to_attention_maps, to_projection
 from lengthwise.exports.exporter import Exporter
 from lengthwise.names import short_name
 from lengthwise.trial_history import Evaluation, TrialHistory, fetch_history
@@ -42,9 +42,10 @@ class NpzExporter(Exporter):
     def add_trial(self, trial: experiment_service_pb2.Trial) -> None:
         history = fetch_history(self.connection, trial.name)
         arrays: dict[str, Any] = {**_losses(history.points), **_evaluations(history.evaluations), **_scores(history)}
-        arrays.update(_attention(queries.attention_maps(self.connection, trial.name)))
+        maps = to_attention_maps(queries.attention_maps(self.connection, trial.name), short_name(trial.name))
+        arrays.update(_attention(maps))
         for projection in queries.projections(self.connection, trial.name):
-            arrays.update(_projection(projection))
+            arrays.update(_projection(to_projection(projection)))
         if not arrays:
             state = name_of(event_pb2.TrialState, trial.state)
             raise NotFoundError(
@@ -120,43 +121,20 @@ def _scores(history: TrialHistory) -> Arrays:
     return arrays
 
 
-def _attention(parts: Iterable[event_pb2.AttentionMap]) -> Arrays:
-    """Long maps come in parts, in the order of layers and right after each other."""
+def _attention(maps: Iterable[AttentionMap]) -> Arrays:
     arrays: Arrays = {}
-    name = ""
-    for part in parts:
-        tokens = len(part.tokens)
-        what = f"a map of attention at length {part.length}"
-        layers = _values(part.probabilities, (part.layers, part.heads, tokens, tokens), what)
-        if part.first_layer > 0 and name:
-            if arrays[name].shape[1:] != layers.shape[1:]:
-                raise damaged(f"{what} is damaged: its parts are of different shapes")
-            arrays[name] = numpy.concatenate([arrays[name], layers])
-            continue
-        name = f"attention_input_{part.input_number}" if part.input_number > 0 else f"attention_length_{part.length}"
-        if part.sequence > 0:
-            name += f"_sequence_{part.sequence + 1}"
-        arrays[name] = layers
-        arrays[f"{name}_tokens"] = numpy.array(part.tokens, _INTEGER)
-        arrays[f"{name}_positions"] = numpy.array(part.positions, _INTEGER)
+    for one in maps:
+        name = f"attention_input_{one.input_number}" if one.input_number > 0 else f"attention_length_{one.length}"
+        if one.sequence > 0:
+            name += f"_sequence_{one.sequence + 1}"
+        arrays[name] = one.probabilities
+        arrays[f"{name}_tokens"] = one.tokens.astype(_INTEGER)
+        arrays[f"{name}_positions"] = one.positions
     return arrays
 
 
-def _projection(projection: event_pb2.Projection) -> Arrays:
+def _projection(projection: Projection) -> Arrays:
     name = f"projection_length_{projection.length}"
-    shape = (projection.depths, projection.sequences, projection.tokens, 2)
-    coordinates = _values(projection.coordinates, shape, "a projection")
-    if len(projection.explained_variance) != 2 * projection.depths:
+    if len(projection.explained_variance) != len(projection.coordinates):
         raise damaged("a projection is damaged: its size is not that of its shape")
-    explained = numpy.array(projection.explained_variance, _DOUBLE).reshape(-1, 2)
-    return {name: coordinates, f"{name}_explained_variance": explained}
-
-
-def _values(data: bytes, shape: tuple[int, ...], what: str) -> NDArray[Any]:
-    values: NDArray[Any] = numpy.empty(0, _FLOAT) if len(data) % 4 else numpy.frombuffer(data, _FLOAT)
-    wanted = 1
-    for extent in shape:
-        wanted *= extent
-    if values.size != wanted or min(shape) < 0 or len(data) % 4:
-        raise damaged(f"{what} is damaged: its size is not that of its shape")
-    return values.reshape(shape)
+    return {name: projection.coordinates, f"{name}_explained_variance": projection.explained_variance}

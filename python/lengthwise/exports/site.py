@@ -7,20 +7,19 @@ All numbers of index.html are means over what length_accuracies.csv holds.
 from __future__ import annotations
 
 import json
-import statistics
-from collections.abc import Sequence
 from contextlib import closing
 from typing import Any
 
 import grpc
 
-from lengthwise import events, queries, report
+from lengthwise import accuracy_table, events, queries, report
 from lengthwise._proto import event_pb2, experiment_service_pb2, specification_pb2
 from lengthwise.errors import LengthwiseError, UsageError
 from lengthwise.exports.tables import CsvExporter
 from lengthwise.message_json import as_dictionary
 from lengthwise.models import download_model
-from lengthwise.names import label, short_name
+from lengthwise.names import short_name
+from lengthwise.queries import Summary
 from lengthwise.rendering import format_exact
 from lengthwise.trial_history import Evaluation
 from lengthwise.version import __version__
@@ -116,8 +115,8 @@ class SiteExporter(CsvExporter):
             version=__version__,
             measure="loss, median" if by_loss else "accuracy in per cent, mean ± standard deviation",
             guess=data.summary.heading.random_guess,
-            results=_results(self.subject.trials, finals, by_loss),
-            trials=[_row(trial, finals, by_loss, sums) for trial in self.subject.trials],
+            results=_results(data.summary),
+            trials=[_row(trial, data.summary, finals, sums) for trial in self.subject.trials],
             has_files=any("contents" in task.parameters for task in data.experiment.specification.tasks),
             figures=list(figures),
             sums=sums,
@@ -127,44 +126,30 @@ class SiteExporter(CsvExporter):
         self.output.write(_SUMS, "".join(f"{digest}  {name}\n" for name, digest in sorted(sums.items())))
 
 
-def _means(final: Evaluation, by_loss: bool) -> dict[str, float]:
-    """The means over the seen lengths and over the unseen ones; without those of which none was evaluated."""
-    found = {side: queries.mean(final.accuracies, side, by_loss) for side in ("seen", "unseen")}
-    return {side: mean for side, mean in found.items() if mean is not None}
-
-
-def _text(values: list[float], by_loss: bool) -> str:
-    """ "87.9", "87.9 ± 3.2"; "0.0123"."""
-    if by_loss or not values:
-        return f"{statistics.median(values):.3g}" if values else "–"
-    deviation = f" ± {100 * statistics.stdev(values):.1f}" if len(values) > 1 else ""
-    return f"{100 * statistics.fmean(values):.1f}{deviation}"
-
-
-def _results(trials: Sequence[Trial], finals: dict[str, Evaluation], by_loss: bool) -> list[list[str]]:
+def _results(summary: Summary) -> list[list[str]]:
     """A row for trials that differ only in their seeds: labels, number of trials, seen and unseen scores."""
-    cells: dict[tuple[str, ...], list[dict[str, float]]] = {}
-    for trial in trials:
-        if trial.name in finals and trial.state == event_pb2.SUCCEEDED:
-            one = trial.specification
-            key = (label(one.task), label(one.network), label(one.encoding), format_exact(one.learning_rate))
-            cells.setdefault(key, []).append(_means(finals[trial.name], by_loss))
-
-    def score(means: list[dict[str, float]], side: str) -> str:
-        return _text([one[side] for one in means if side in one], by_loss)
-
-    return [[*key, str(len(means)), score(means, "seen"), score(means, "unseen")] for key, means in cells.items()]
+    return [
+        [
+            row.task, row.network, row.encoding, format_exact(row.learning_rate), str(row.trials.succeeded),
+            *(accuracy_table.format_row(row, side, summary.heading.compared_by_loss) for side in ("seen", "unseen")),
+        ]
+        for row in accuracy_table.rows_of(summary)
+    ]  # fmt: skip
 
 
-def _row(trial: Trial, finals: dict[str, Evaluation], by_loss: bool, sums: dict[str, str]) -> dict[str, str]:
+def _row(trial: Trial, summary: Summary, finals: dict[str, Evaluation], sums: dict[str, str]) -> dict[str, str]:
     name, provenance = short_name(trial.name), trial.outcome.provenance
-    means = _means(finals[trial.name], by_loss) if trial.name in finals else {}
-    seen, unseen = (_text([means[side]] if side in means else [], by_loss) for side in ("seen", "unseen"))
+
+    def score(side: str) -> str:
+        final, by_loss = finals.get(trial.name), summary.heading.compared_by_loss
+        mean = None if final is None else queries.mean(final.accuracies, side, by_loss)
+        return accuracy_table.format_score(summary, mean)
+
     return {
         "name": name,
         "state": event_pb2.TrialState.Name(trial.state),
-        "seen": seen,
-        "unseen": unseen,
+        "seen": score("seen"),
+        "unseen": score("unseen"),
         "steps": str(trial.outcome.training_steps),
         "program": " ".join(filter(None, [provenance.program_version, provenance.source_revision])),
         "machine": " ".join(filter(None, [provenance.device, provenance.instruction_set])),
