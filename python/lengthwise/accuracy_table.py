@@ -21,16 +21,18 @@ def rows_of(summary: Summary) -> list[Row]:
     return [cell for cell in summary.cells if cell.trials.succeeded]
 
 
+def score_of(row: Row, side: str, by_loss: bool) -> float | None:
+    """Over the "seen" or the "unseen" lengths: the mean accuracy, or the median over trials of mean losses; None without a
+    trial.
+    """
+    if by_loss:
+        losses: Summary.Quantiles = getattr(row, f"{side}_loss")
+        return losses.median if losses.trials else None
+    return _mean(getattr(row, f"{side}_accuracy"))
+
+
 def mean_of(summary: Summary, side: str) -> Score:
-    """Of a row over the "seen" or the "unseen" lengths: the mean accuracy, or the median over trials of mean losses."""
-
-    def score(row: Row) -> float | None:
-        if summary.heading.compared_by_loss:
-            losses: Summary.Quantiles = getattr(row, f"{side}_loss")
-            return losses.median if losses.trials else None
-        return _mean(getattr(row, f"{side}_accuracy"))
-
-    return score
+    return lambda row: score_of(row, side, summary.heading.compared_by_loss)
 
 
 def unseen_deviation(summary: Summary, row: Row) -> float | None:
@@ -40,21 +42,16 @@ def unseen_deviation(summary: Summary, row: Row) -> float | None:
 
 def format_score(summary: Summary, score: float | None) -> str:
     """As tables print it: per cent, or a loss with three digits."""
-    if not summary.heading.compared_by_loss:
-        return _percent(score)
-    return "–" if score is None else f"{score:.3g}"
+    return _loss(score) if summary.heading.compared_by_loss else _percent(score)
 
 
 def format_row(row: Row, side: str, by_loss: bool) -> str:
-    """ "87.9", "87.9 ± 3.2", or of losses the median: the score of a row over the "seen" or the "unseen" lengths; "–" without
-    a trial.
-    """
-    losses: Summary.Quantiles = getattr(row, f"{side}_loss")
+    """Its score_of: "87.9", "87.9 ± 3.2", a loss with three digits, or "–"."""
+    score = score_of(row, side, by_loss)
     if by_loss:
-        return f"{losses.median:.3g}" if losses.trials else "–"
-    accuracy: Summary.Statistic = getattr(row, f"{side}_accuracy")
-    deviation = _deviation(accuracy)
-    return _percent(_mean(accuracy)) + ("" if deviation is None else f" ± {_percent(deviation)}")
+        return _loss(score)
+    deviation = _deviation(getattr(row, f"{side}_accuracy"))
+    return _percent(score) + ("" if deviation is None else f" ± {_percent(deviation)}")
 
 
 def _mean(statistic: Summary.Statistic) -> float | None:
@@ -63,6 +60,10 @@ def _mean(statistic: Summary.Statistic) -> float | None:
 
 def _deviation(statistic: Summary.Statistic) -> float | None:
     return statistic.deviation if statistic.trials > 1 else None
+
+
+def _loss(loss: float | None) -> str:
+    return "–" if loss is None else f"{loss:.3g}"
 
 
 def _percent(fraction: float | None) -> str:

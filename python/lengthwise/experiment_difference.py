@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from google.protobuf.message import Message
 
 from lengthwise._proto import experiment_service_pb2, specification_pb2
-from lengthwise.accuracy_table import format_row
+from lengthwise.accuracy_table import format_row, score_of
 from lengthwise.protocol import flatten, format_parameter
 from lengthwise.rendering import BOLD, DIM, Align, Cell, Column, Group, Records, Table, Value, format_exact
 
@@ -136,30 +136,14 @@ class CellPair:
     first: SummaryCell | None = None
     second: SummaryCell | None = None
 
-    @property
-    def difference(self) -> float | None:
-        """Difference of the mean accuracies on unseen lengths, second minus first."""
-        if not (has_unseen(self.first) and has_unseen(self.second)):
-            return None
-        assert self.first is not None and self.second is not None
-        return self.second.unseen_accuracy.mean - self.first.unseen_accuracy.mean
-
-    @property
-    def loss_difference(self) -> float | None:
-        """Difference of the median losses on unseen lengths, second minus first; None unless both are compared by loss."""
-        if not (has_unseen_loss(self.first) and has_unseen_loss(self.second)):
-            return None
-        assert self.first is not None and self.second is not None
-        return self.second.unseen_loss.median - self.first.unseen_loss.median
+    def difference(self, by_loss: bool = False) -> float | None:
+        """Of the scores on unseen lengths, second minus first; None unless both have one."""
+        first, second = _unseen(self.first, by_loss), _unseen(self.second, by_loss)
+        return None if first is None or second is None else second - first
 
 
-def has_unseen(cell: SummaryCell | None) -> bool:
-    return cell is not None and cell.unseen_accuracy.trials > 0
-
-
-def has_unseen_loss(cell: SummaryCell | None) -> bool:
-    """False for tasks that are not compared by loss."""
-    return cell is not None and cell.unseen_loss.trials > 0
+def _unseen(cell: SummaryCell | None, by_loss: bool) -> float | None:
+    return None if cell is None else score_of(cell, "unseen", by_loss)
 
 
 def match(first: Iterable[SummaryCell], second: Iterable[SummaryCell]) -> list[CellPair]:
@@ -174,14 +158,16 @@ def match(first: Iterable[SummaryCell], second: Iterable[SummaryCell]) -> list[C
 
 def _statistic(cell: SummaryCell | None, by_loss: bool) -> tuple[str, str]:
     """The value on unseen lengths and the number of its trials; empty if there is none."""
-    trials = 0 if cell is None else cell.unseen_loss.trials if by_loss else cell.unseen_accuracy.trials
-    return (format_row(cell, "unseen", by_loss), str(trials)) if cell is not None and trials else ("", "")
+    if cell is None or _unseen(cell, by_loss) is None:
+        return "", ""
+    trials = cell.unseen_loss.trials if by_loss else cell.unseen_accuracy.trials
+    return format_row(cell, "unseen", by_loss), str(trials)
 
 
 def _difference(pair: CellPair, by_loss: tuple[bool, bool]) -> str:
     if by_loss[0] != by_loss[1]:
         return ""
-    difference = pair.loss_difference if by_loss[0] else pair.difference
+    difference = pair.difference(by_loss[0])
     if difference is None:
         return ""
     size = f"{abs(difference):.3g}" if by_loss[0] else f"{abs(100 * difference):.1f}"
@@ -230,12 +216,10 @@ def as_records(pairs: Sequence[CellPair]) -> Records:
     for pair in pairs:
         row: list[Value] = list(pair.key)
         for cell in (pair.first, pair.second):
-            unseen = (cell or SummaryCell()).unseen_accuracy
-            row.append(unseen.mean if unseen.trials > 0 else None)
-            row.append(unseen.deviation if unseen.trials > 1 else None)
-            row.append(unseen.trials)
-        row.append(pair.difference)
-        for cell in (pair.first, pair.second):
-            row.append(cell.unseen_loss.median if cell is not None and has_unseen_loss(cell) else None)
-        records.rows.append([*row, pair.loss_difference])
+            trials = cell.unseen_accuracy.trials if cell is not None else 0
+            deviation = cell.unseen_accuracy.deviation if cell is not None and trials > 1 else None
+            row += [_unseen(cell, False), deviation, trials]
+        row.append(pair.difference())
+        row += [_unseen(cell, True) for cell in (pair.first, pair.second)]
+        records.rows.append([*row, pair.difference(by_loss=True)])
     return records

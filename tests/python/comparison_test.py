@@ -1010,7 +1010,7 @@ class SideBySideTest(unittest.TestCase):
         only = experiment_service_pb2.SummarizeExperimentResponse.Cell(task="t", network="n", encoding="e")
         (pair,) = experiment_difference.match([], [only])
         self.assertIsNone(pair.first)
-        self.assertIsNone(pair.difference)
+        self.assertIsNone(pair.difference())
 
 
 class ExperimentDifferenceTest(ResolvedTest):
