@@ -1,5 +1,5 @@
 // Engine: all objects that change state, wired together. The command loop runs it on SQLite. The
-// simulation runs it on a store in memory, without threads.
+// simulation runs it on SQLite in memory, without threads.
 #ifndef LENGTHWISE_SERVER_COORDINATION_ENGINE_H_
 #define LENGTHWISE_SERVER_COORDINATION_ENGINE_H_
 

@@ -1,7 +1,9 @@
 #include "server/simulation/promise.h"
 
 #include <algorithm>
+#include <limits>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/coordination/messages.h"
@@ -38,21 +40,20 @@ void Promise::Break(std::string what) {
   if (broken_.empty()) broken_ = std::move(what);
 }
 
-void Promise::CheckCommit(const MemoryData& data,
+void Promise::CheckCommit(SimulatedStorage& store,
                           const absl::btree_map<std::string, absl::btree_set<int64_t>>& trials,
                           Scheduler& scheduler, absl::Time now) {
   if (trials.empty()) return;
   const bool full = ++commits_ % full_check_every_ == 0;
   for (const auto& [experiment, keys] : trials) {
     for (const int64_t key : keys) {
-      const TrialRecord* trial = data.trials.Find(key);
-      if (trial != nullptr) CheckTrial(data, *trial, scheduler, now);
+      const auto trial = *store.writer().FindTrial(key);
+      if (trial.has_value()) CheckTrial(store, *trial, scheduler, now);
     }
-    if (full) CheckExperiment(data, experiment);
+    if (full) CheckExperiment(store, experiment);
   }
   if (!full) return;
-  int64_t unended = 0;
-  for (const auto& [key, trial] : data.trials.rows()) unended += IsUnended(trial.state) ? 1 : 0;
+  const auto unended = static_cast<int64_t>(store.UnendedTrials().size());
   if (scheduler.queued() + scheduler.running() != unended) {
     Break("the scheduler lost or invented a trial");
   }
@@ -61,25 +62,24 @@ void Promise::CheckCommit(const MemoryData& data,
   }
 }
 
-void Promise::CheckTrial(const MemoryData& data, const TrialRecord& trial, Scheduler& scheduler,
+void Promise::CheckTrial(SimulatedStorage& store, const TrialRecord& trial, Scheduler& scheduler,
                          absl::Time now) {
   Known& known = known_[trial.key];
-  const std::vector<EventRecord>* events = data.events.Find(trial.key);
-  if (events == nullptr) return Break(absl::StrCat(trial.id, " changed without an event"));
-  for (const EventRecord& record : *events) {
-    if (record.position <= known.position) continue;
+  for (const EventRecord& record : store.Events(trial.key, known.position + 1)) {
     known.position = record.position;
     if (record.kind == v1::Event::kCheckpoint) known.losses = 0;
     if (record.kind != v1::Event::kStateChange) continue;
-    const auto event = ToEvent(record, trial.experiment_id, trial.id, kMemoryStorageName);
+    const auto event = ToEvent(record, trial.experiment_id, trial.id, store.writer().name());
     if (!event.ok()) return Break(std::string(event.status().message()));
-    CheckChange(data, trial, *event, known);
+    CheckChange(store, trial, *event, known);
   }
-  if (known.state != trial.state) Break(absl::StrCat(trial.id, " changed without an event"));
+  if (known.position == 0 || known.state != trial.state) {
+    Break(absl::StrCat(trial.id, " changed without an event"));
+  }
   if (trial.reason.empty()) Break(absl::StrCat(trial.id, " has no reason for its state"));
   if (trial.state == v1::RUNNING) {
-    const LeaseRecord* lease = data.leases.Find(trial.token);
-    if (lease == nullptr || lease->worker != trial.worker) {
+    const auto lease = store.FindLease(trial.token);
+    if (!lease.has_value() || lease->worker != trial.worker) {
       Break(absl::StrCat(trial.id, " runs without a lease"));
     }
     if (scheduler.LeaseOf(trial.key) != trial.token) {
@@ -89,10 +89,10 @@ void Promise::CheckTrial(const MemoryData& data, const TrialRecord& trial, Sched
   if (trial.state == v1::QUEUED && scheduler.WhyWaiting(trial.key, now).empty()) {
     Break(absl::StrCat("there is no reason why ", trial.id, " waits"));
   }
-  if (trial.state == v1::SUCCEEDED) CheckHistory(data, trial);
+  if (trial.state == v1::SUCCEEDED) CheckHistory(store, trial);
 }
 
-void Promise::CheckChange(const MemoryData& data, const TrialRecord& trial, const v1::Event& event,
+void Promise::CheckChange(SimulatedStorage& store, const TrialRecord& trial, const v1::Event& event,
                           Known& known) {
   const v1::StateChange& change = event.state_change();
   const std::string what =
@@ -108,7 +108,7 @@ void Promise::CheckChange(const MemoryData& data, const TrialRecord& trial, cons
     known.worker = change.worker();
     if (known.losses >= kMaxLosses - 1 && trial.state == v1::RUNNING) {
       ++alone_;
-      if (data.leases.Find(trial.token)->size != 1) Break(what + " with others");
+      if (store.FindLease(trial.token)->size != 1) Break(what + " with others");
     }
   }
   const absl::Time time =
@@ -140,7 +140,7 @@ void Promise::CheckChange(const MemoryData& data, const TrialRecord& trial, cons
     if (change.actor() == "scheduler" && absl::StrContains(change.reason(), "preempted for")) {
       ++preemptions_;
       if (++known.preemptions > kMaxPreemptions) Break(what + " too often");
-      const int32_t priority = data.experiments.Find(trial.experiment)->priority;
+      const int32_t priority = (*store.writer().FindExperiment(trial.experiment_id))->priority;
       bool higher = false;
       for (int32_t other = priority + 1; other <= kHighestPriority; ++other) {
         higher |= absl::StrContains(change.reason(), absl::StrCat("for priority ", other, ","));
@@ -154,17 +154,17 @@ void Promise::CheckChange(const MemoryData& data, const TrialRecord& trial, cons
   known.state = change.to();
 }
 
-void Promise::CheckHistory(const MemoryData& data, const TrialRecord& trial) {
+void Promise::CheckHistory(SimulatedStorage& store, const TrialRecord& trial) {
   ++successes_;
   const std::string what = absl::StrCat(trial.experiment_id, "/", trial.id);
   int64_t step = 0;
   int64_t checkpoint = 0;
   int outcomes = 0;
   bool ended = false;
-  for (const EventRecord& record : *data.events.Find(trial.key)) {
+  for (const EventRecord& record : store.Events(trial.key, 0)) {
     if (record.sequence == 0) continue;
     if (ended) return Break(what + ": an event after the outcome");
-    const auto stored = ToEvent(record, trial.experiment_id, trial.id, kMemoryStorageName);
+    const auto stored = ToEvent(record, trial.experiment_id, trial.id, store.writer().name());
     if (!stored.ok()) return Break(std::string(stored.status().message()));
     const v1::Event& event = *stored;
     if (event.has_training_points()) {
@@ -186,97 +186,94 @@ void Promise::CheckHistory(const MemoryData& data, const TrialRecord& trial) {
     }
   }
   if (outcomes != 1) Break(absl::StrCat(what, " has ", outcomes, " results"));
-  const auto specification =
-      ToTrialSpecification(trial, *data.packs.Find(trial.pack), kMemoryStorageName);
+  const auto pack = *store.writer().FindPack(trial.pack);
+  const auto specification = ToTrialSpecification(trial, *pack, store.writer().name());
   if (!specification.ok()) return Break(std::string(specification.status().message()));
   if (step != specification->training().steps()) {
     Break(absl::StrCat(what, " ends at step ", step));
   }
 }
 
-void Promise::CheckExperiment(const MemoryData& data, const std::string& id) {
-  const int64_t* key = data.experiment_keys.Find(id);
-  if (key == nullptr) return;
-  const ExperimentRecord& experiment = *data.experiments.Find(*key);
+void Promise::CheckExperiment(SimulatedStorage& store, const std::string& id) {
+  const auto experiment = *store.writer().FindExperiment(id);
+  if (!experiment.has_value()) return;
+  const auto trials =
+      *store.writer().ListTrials(experiment->key, 0, {}, std::numeric_limits<int64_t>::max());
   int64_t queued = 0, running = 0, succeeded = 0, failed = 0, cancelled = 0;
-  for (const auto& [trial_key, trial] : data.trials.rows()) {
-    if (trial.experiment != *key) continue;
+  for (const TrialRecord& trial : trials) {
     queued += trial.state == v1::QUEUED ? 1 : 0;
     running += trial.state == v1::RUNNING ? 1 : 0;
     succeeded += trial.state == v1::SUCCEEDED ? 1 : 0;
     failed += trial.state == v1::FAILED ? 1 : 0;
     cancelled += trial.state == v1::CANCELLED ? 1 : 0;
   }
-  const v1::TrialCounts& counts = experiment.counts;
+  const v1::TrialCounts& counts = experiment->counts;
   if (counts.queued() != queued || counts.running() != running || counts.succeeded() != succeeded ||
       counts.failed() != failed || counts.cancelled() != cancelled) {
     Break(absl::StrCat("the trials of ", id, " are miscounted"));
   }
-  const bool ended = experiment.end_time != NoTime();
+  const bool ended = experiment->end_time != NoTime();
   if (ended != (queued + running == 0)) Break(absl::StrCat(id, " has ended, or has not"));
 }
 
-void Promise::Started(const MemoryData& data, absl::Time now) {
+void Promise::Started(SimulatedStorage& store, absl::Time now) {
   // A lease without trials, whose experiment was deleted, holds nothing up.
-  for (const auto& [key, trial] : data.trials.rows()) {
-    const bool holds = trial.state == v1::RUNNING || trial.state == v1::CANCELLED;
-    if (holds && data.leases.Find(trial.token) != nullptr) losses_count_from_ = now + kUnsettled;
+  const std::vector<LeaseRecord> leases = *store.writer().ListLeases();
+  for (const LeaseRecord& lease : leases) {
+    const bool runs = absl::c_any_of(store.UnendedTrials(), [&](const auto& unended) {
+      return unended.trial.state == v1::RUNNING && unended.trial.token == lease.token;
+    });
+    if (runs || !store.writer().ListCancelledTrials(lease.token)->empty()) {
+      losses_count_from_ = now + kUnsettled;
+    }
   }
 }
 
-void Promise::CheckRebuilt(const MemoryData& data, Scheduler& scheduler) {
+void Promise::CheckRebuilt(SimulatedStorage& store, Scheduler& scheduler) {
   passed_over_.clear();  // the order of service is not stored
-  const int64_t* token = data.counters.Find("token");
-  last_token_ = token == nullptr ? 0 : *token;
+  last_token_ = *store.writer().NextToken() - 1;
   for (const auto& [request, experiment] : created_) {
-    if (!deleted_.contains(experiment) && data.experiment_keys.Find(experiment) == nullptr) {
+    if (!deleted_.contains(experiment) && !store.writer().FindExperiment(experiment)->has_value()) {
       Break(absl::StrCat(experiment, " was acknowledged and is gone"));
     }
   }
-  for (const auto& [key, trial] : data.trials.rows()) {
-    if (trial.state == v1::QUEUED && scheduler.WhyWaiting(key, absl::InfinitePast()).empty()) {
+  for (const auto& [trial, placement] : store.UnendedTrials()) {
+    if (trial.state == v1::QUEUED &&
+        scheduler.WhyWaiting(trial.key, absl::InfinitePast()).empty()) {
       Break(absl::StrCat("there is no reason why ", trial.id, " waits after a restart"));
     }
-    if (trial.state == v1::RUNNING && scheduler.LeaseOf(key) != trial.token) {
+    if (trial.state == v1::RUNNING && scheduler.LeaseOf(trial.key) != trial.token) {
       Break(absl::StrCat(trial.id, " lost its lease in a restart"));
     }
     if (trial.state != v1::RUNNING) continue;
     const auto acknowledged =
         acknowledged_.find({TrialName(trial.experiment_id, trial.id), trial.attempt});
     if (acknowledged == acknowledged_.end()) continue;
-    int64_t last = 0;
-    if (const std::vector<EventRecord>* events = data.events.Find(key)) {
-      for (const EventRecord& event : *events) {
-        if (event.attempt == trial.attempt) last = std::max(last, event.sequence);
-      }
-    }
-    if (last < acknowledged->second) {
+    if (*store.writer().LastSequence(trial.key, trial.attempt) < acknowledged->second) {
       Break(absl::StrCat(trial.id, " lost events that were acknowledged"));
     }
   }
 }
 
-std::optional<Promise::Choice> Promise::ChoiceOf(const MemoryData& data, absl::Time now) {
+std::optional<Promise::Choice> Promise::ChoiceOf(SimulatedStorage& store, absl::Time now) {
   if (++leases_ % full_check_every_ != 0) return std::nullopt;
   Choice choice;
-  for (const auto& [key, trial] : data.trials.rows()) {
-    if (!IsUnended(trial.state)) continue;
-    const ExperimentRecord& experiment = *data.experiments.Find(trial.experiment);
+  for (const auto& [trial, placement] : store.UnendedTrials()) {
     if (trial.state == v1::RUNNING) {
-      ++choice.running[experiment.owner];
+      ++choice.running[placement.owner];
       continue;
     }
     if (trial.not_before != NoTime() && trial.not_before > now) continue;
-    if (!choice.priority.has_value() || experiment.priority > *choice.priority) {
-      choice.priority = experiment.priority;
+    if (!choice.priority.has_value() || placement.priority > *choice.priority) {
+      choice.priority = placement.priority;
       choice.owners.clear();
     }
-    if (experiment.priority == *choice.priority) choice.owners.insert(experiment.owner);
+    if (placement.priority == *choice.priority) choice.owners.insert(placement.owner);
   }
   return choice;
 }
 
-void Promise::CheckLease(const MemoryData& data, const std::optional<Choice>& choice,
+void Promise::CheckLease(SimulatedStorage& store, const std::optional<Choice>& choice,
                          const std::string& process, const v1::SynchronizeResponse& response) {
   if (const int64_t token = response.lease().fencing_token();
       response.has_lease() && token <= last_token_) {
@@ -286,10 +283,9 @@ void Promise::CheckLease(const MemoryData& data, const std::optional<Choice>& ch
     }
     for (const v1::LeasedTrial& leased : response.lease().trials()) {
       const TrialPath path = *ParseTrialName(leased.trial());
-      const TrialRecord& trial =
-          *data.trials.Find(*data.trial_keys.Find({path.experiment, path.trial}));
-      if (trial.token != token || trial.attempt != leased.attempt()) {
-        Break(absl::StrCat("a lease was offered again without ", trial.id));
+      const auto trial = *store.writer().FindTrial(path.experiment, path.trial);
+      if (trial->token != token || trial->attempt != leased.attempt()) {
+        Break(absl::StrCat("a lease was offered again without ", trial->id));
       }
     }
     ++offered_again_;
@@ -309,20 +305,18 @@ void Promise::CheckLease(const MemoryData& data, const std::optional<Choice>& ch
   last_token_ = lease.fencing_token();
   offered_[last_token_] = process;
   if (lease.shape().empty()) Break("a lease without shape");
-  if (choice.has_value()) CheckChoice(data, *choice, lease);
+  if (choice.has_value()) CheckChoice(store, *choice, lease);
 }
 
-void Promise::CheckChoice(const MemoryData& data, const Choice& choice, const v1::Lease& lease) {
+void Promise::CheckChoice(SimulatedStorage& store, const Choice& choice, const v1::Lease& lease) {
   std::set<int64_t> packs;
   std::string owner;
   for (const v1::LeasedTrial& leased : lease.trials()) {
     const TrialPath path = *ParseTrialName(leased.trial());
-    const TrialRecord& trial =
-        *data.trials.Find(*data.trial_keys.Find({path.experiment, path.trial}));
-    const ExperimentRecord& experiment = *data.experiments.Find(trial.experiment);
-    packs.insert(trial.pack);
-    owner = experiment.owner;
-    if (experiment.priority != *choice.priority) Break("a lower priority went first");
+    const auto experiment = *store.writer().FindExperiment(path.experiment);
+    packs.insert((*store.writer().FindTrial(path.experiment, path.trial))->pack);
+    owner = experiment->owner;
+    if (experiment->priority != *choice.priority) Break("a lower priority went first");
   }
   if (packs.size() != 1) Break("a lease of different packs");
   const auto running = [&](const std::string& of) {

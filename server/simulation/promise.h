@@ -18,7 +18,7 @@
 #include "absl/time/time.h"
 #include "proto/worker_service.pb.h"
 #include "server/scheduling/scheduler.h"
-#include "server/simulation/memory_storage.h"
+#include "server/simulation/simulated_storage.h"
 
 namespace lengthwise::server {
 
@@ -33,13 +33,13 @@ class Promise {
   void SetFleet(int64_t workers) { full_check_every_ = std::max<int64_t>(1, workers / 50); }
 
   // These trials, by experiment, changed state since the previous commit.
-  void CheckCommit(const MemoryData& data,
+  void CheckCommit(SimulatedStorage& store,
                    const absl::btree_map<std::string, absl::btree_set<int64_t>>& trials,
                    Scheduler& scheduler, absl::Time now);
   // A server started.
-  void Started(const MemoryData& data, absl::Time now);
+  void Started(SimulatedStorage& store, absl::Time now);
   // The scheduler was rebuilt from the store.
-  void CheckRebuilt(const MemoryData& data, Scheduler& scheduler);
+  void CheckRebuilt(SimulatedStorage& store, Scheduler& scheduler);
 
   // The owners that may be leased to next: those that wait at the highest priority with waiting
   // trials.
@@ -49,9 +49,9 @@ class Promise {
     std::map<std::string, int64_t> running;  // running trials by owner
   };
   // Absent if this lease of a large fleet is not checked.
-  std::optional<Choice> ChoiceOf(const MemoryData& data, absl::Time now);
+  std::optional<Choice> ChoiceOf(SimulatedStorage& store, absl::Time now);
   // A worker's process got this response. `choice` is from before the call.
-  void CheckLease(const MemoryData& data, const std::optional<Choice>& choice,
+  void CheckLease(SimulatedStorage& store, const std::optional<Choice>& choice,
                   const std::string& process, const v1::SynchronizeResponse& response);
   // A process listed the lease in a call that the server heard.
   void Listed(int64_t token) { offered_.erase(token); }
@@ -94,15 +94,15 @@ class Promise {
     int32_t losses = 0;
   };
 
-  void CheckTrial(const MemoryData& data, const TrialRecord& trial, Scheduler& scheduler,
+  void CheckTrial(SimulatedStorage& store, const TrialRecord& trial, Scheduler& scheduler,
                   absl::Time now);
-  void CheckChange(const MemoryData& data, const TrialRecord& trial, const v1::Event& event,
+  void CheckChange(SimulatedStorage& store, const TrialRecord& trial, const v1::Event& event,
                    Known& known);
   // A trial that succeeded must have the history of an undisturbed run.
-  void CheckHistory(const MemoryData& data, const TrialRecord& trial);
-  void CheckExperiment(const MemoryData& data, const std::string& id);
+  void CheckHistory(SimulatedStorage& store, const TrialRecord& trial);
+  void CheckExperiment(SimulatedStorage& store, const std::string& id);
   // Checks that the lease goes to one of the owners in `choice`.
-  void CheckChoice(const MemoryData& data, const Choice& choice, const v1::Lease& lease);
+  void CheckChoice(SimulatedStorage& store, const Choice& choice, const v1::Lease& lease);
 
   std::string broken_;
   std::map<int64_t, Known> known_;

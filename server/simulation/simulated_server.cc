@@ -50,8 +50,8 @@ void SimulatedServer::Start() {
                                      Clock{.steady = now, .wall = now});
   const absl::Status status = engine_->ledger.Rebuild();
   if (!status.ok()) promise_.Break(std::string(status.message()));
-  promise_.Started(storage_.data(), timeline_.now());
-  promise_.CheckRebuilt(storage_.data(), engine_->ledger.scheduler());
+  promise_.Started(storage_, timeline_.now());
+  promise_.CheckRebuilt(storage_, engine_->ledger.scheduler());
   ++lives_;
   Tick();
 }
@@ -118,12 +118,14 @@ void SimulatedServer::ProcessGroup() {
     if (absl::Status status = engine_->ledger.Rebuild(); !status.ok()) {
       promise_.Break(std::string(status.message()));
     }
-    return promise_.CheckRebuilt(storage_.data(), engine_->ledger.scheduler());
+    return promise_.CheckRebuilt(storage_, engine_->ledger.scheduler());
   }
   const Effects effects = engine_->ledger.TakeEffects();
   SweepArtifacts();
-  promise_.CheckCommit(storage_.data(), effects.trials, engine_->ledger.scheduler(),
-                       timeline_.now());
+  promise_.CheckCommit(storage_, effects.trials, engine_->ledger.scheduler(), timeline_.now());
+  if (const absl::Status status = storage_.writer().CleanUp().status(); !status.ok()) {
+    return promise_.Break(std::string(status.message()));
+  }
   if (dies) return Die();
   for (const Answer& answer : answers) {
     if (answer) answer();

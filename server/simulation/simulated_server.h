@@ -10,8 +10,8 @@
 
 #include "server/coordination/engine.h"
 #include "server/coordination/fleet.h"
-#include "server/simulation/memory_storage.h"
 #include "server/simulation/promise.h"
+#include "server/simulation/simulated_storage.h"
 #include "server/simulation/timeline.h"
 #include "server/storage/artifact_store.h"
 
@@ -30,7 +30,7 @@ class SimulatedServer {
   using Command = std::function<Answer(Engine&)>;
   void Post(Command command);
 
-  const MemoryData& data() const { return storage_.data(); }
+  SimulatedStorage& store() { return storage_; }
   // A worker's upload, as far as the engine sees it. Bypasses the store's writer, which waits for
   // the disk.
   void PutArtifact(const ArtifactId& id, const std::string& bytes);
@@ -56,7 +56,7 @@ class SimulatedServer {
   ArtifactStore& artifacts_;
   const std::string directory_;
   Promise& promise_;
-  MemoryStorage storage_;
+  SimulatedStorage storage_;
   Fleet fleet_;
   std::unique_ptr<Engine> engine_;
   std::vector<Command> queue_;

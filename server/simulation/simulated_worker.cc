@@ -199,10 +199,10 @@ void SimulatedWorker::Synchronize() {
           server_.promise().Listed(held.fencing_token());
         }
         if (!request.wants_lease()) return engine.leases.Answer(request, principal_, false);
-        const auto choice = server_.promise().ChoiceOf(server_.data(), timeline_.now());
+        const auto choice = server_.promise().ChoiceOf(server_.store(), timeline_.now());
         const auto response = engine.leases.Answer(request, principal_, true);
         if (response.ok()) {
-          server_.promise().CheckLease(server_.data(), choice, request.session(), *response);
+          server_.promise().CheckLease(server_.store(), choice, request.session(), *response);
         }
         return response;
       },
@@ -364,20 +364,11 @@ void SimulatedWorker::Send(RunningTrial& trial) {
   }
   Call<v1::StreamEventsResponse>(
       [this, request](Engine& engine) {
-        const MemoryData& data = server_.data();
+        StorageReader& store = server_.store().writer();
         const TrialPath path = *ParseTrialName(request.events(0).trial());
-        std::optional<TrialRecord> before;
-        int64_t last = 0;
-        if (const int64_t* key = data.trial_keys.Find({path.experiment, path.trial})) {
-          before = *data.trials.Find(*key);
-          if (const std::vector<EventRecord>* events = data.events.Find(*key)) {
-            for (const EventRecord& event : *events) {
-              if (event.attempt == request.events(0).attempt()) {
-                last = std::max(last, event.sequence);
-              }
-            }
-          }
-        }
+        const auto before = *store.FindTrial(path.experiment, path.trial);
+        const int64_t last =
+            before.has_value() ? *store.LastSequence(before->key, request.events(0).attempt()) : 0;
         const auto response = engine.events.Store(request, principal_);
         if (response.ok()) server_.promise().CheckEvents(before, last, request, *response);
         return response;

@@ -1,10 +1,11 @@
 #include "server/simulation/simulation.h"
 
 #include <algorithm>
-#include <iterator>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "proto/trial_counts.h"
 #include "server/coordination/messages.h"
 #include "server/coordination/names.h"
 #include "server/storage/directory_artifact_store.h"
@@ -84,11 +85,7 @@ std::string Simulation::Summary() const {
 int64_t Simulation::Scale() const { return std::max<int64_t>(1, options_.workers / kUsualWorkers); }
 
 int64_t Simulation::Unended() const {
-  int64_t unended = 0;
-  for (const auto& [key, trial] : server_->data().trials.rows()) {
-    unended += trial.state == v1::QUEUED || trial.state == v1::RUNNING ? 1 : 0;
-  }
-  return unended;
+  return UnendedTrials(*server_->store().writer().TotalCounts());
 }
 
 std::string Simulation::AnyUser() {
@@ -96,20 +93,22 @@ std::string Simulation::AnyUser() {
   return users[timeline_.Below(3)];
 }
 
+std::vector<ExperimentRecord> Simulation::Experiments() const {
+  return *server_->store().writer().ListExperiments(0, "", std::numeric_limits<int64_t>::max());
+}
+
 std::string Simulation::AnyExperiment() {
-  const auto& experiments = server_->data().experiments.rows();
+  const std::vector<ExperimentRecord> experiments = Experiments();
   if (experiments.empty()) return "";
-  auto any = experiments.begin();
-  std::advance(any, timeline_.Below(static_cast<int64_t>(experiments.size())));
-  return any->second.id;
+  const int64_t any = timeline_.Below(static_cast<int64_t>(experiments.size()));
+  return experiments[static_cast<size_t>(any)].id;
 }
 
 std::string Simulation::AnyTrial(const std::string& experiment) {
-  std::vector<std::string> trials;
-  for (const auto& [key, trial] : server_->data().trials.rows()) {
-    if (trial.experiment_id == experiment) trials.push_back(trial.id);
-  }
-  return trials[static_cast<size_t>(timeline_.Below(static_cast<int64_t>(trials.size())))];
+  StorageReader& store = server_->store().writer();
+  const auto record = *store.FindExperiment(experiment);
+  const auto index = static_cast<int32_t>(timeline_.Below(AllTrials(record->counts)));
+  return store.ListTrials(record->key, index, {}, 1)->front().id;
 }
 
 void Simulation::Act() {
@@ -134,7 +133,7 @@ void Simulation::Act() {
     case 4:
       return Extend(id);
     default:
-      if (server_->data().experiments.rows().size() > kMostExperiments) Delete(id);
+      if (Experiments().size() > kMostExperiments) Delete(id);
   }
 }
 
@@ -176,23 +175,19 @@ void Simulation::Submit() {
 void Simulation::Extend(const std::string& id) {
   if (Unended() >= kMostUnended) return;
   server_->Post([this, id](Engine& engine) -> SimulatedServer::Answer {
-    const MemoryData& data = server_->data();
-    const int64_t* key = data.experiment_keys.Find(id);
-    if (key == nullptr) return nullptr;
-    const ExperimentRecord& record = *data.experiments.Find(*key);
+    StorageReader& store = server_->store().writer();
+    const auto record = *store.FindExperiment(id);
+    if (!record.has_value()) return nullptr;
     Extension extension;
     extension.experiment = id;
-    extension.base = record.specification;
-    extension.specification = record.specification;
-    for (const auto& [number, pack] : data.packs.rows()) {
-      if (pack.experiment != *key) continue;
-      auto shared = std::make_shared<specification::GridPack>();
-      shared->key = pack.pack_key;
-      shared->specification.ParseFromString(pack.specification);
-      extension.added.push_back(
-          MoreOf(timeline_, std::move(shared), static_cast<uint64_t>(10'000 + ++requests_)));
-      break;
-    }
+    extension.base = record->specification;
+    extension.specification = record->specification;
+    const PackRecord pack = store.ListPacks(record->key)->front();
+    auto shared = std::make_shared<specification::GridPack>();
+    shared->key = pack.pack_key;
+    shared->specification.ParseFromString(pack.specification);
+    extension.added.push_back(
+        MoreOf(timeline_, std::move(shared), static_cast<uint64_t>(10'000 + ++requests_)));
     const auto response = engine.submissions.Extend(std::move(extension));
     if (!response.ok()) promise_.Break(std::string(response.status().message()));
     return nullptr;
@@ -239,8 +234,8 @@ void Simulation::Retry(const v1::RetryTrialsRequest& request, const std::string&
 }
 
 void Simulation::Damage() {
-  for (const auto& [key, trial] : server_->data().trials.rows()) {
-    if (server_->DamageCheckpoint(trial)) return;
+  for (const SimulatedStorage::Unended& unended : server_->store().UnendedTrials()) {
+    if (server_->DamageCheckpoint(unended.trial)) return;
   }
 }
 

@@ -65,6 +65,7 @@ class Simulation {
   static std::shared_ptr<Parts> SmallParts();
   void Delete(const std::string& id);
   void Damage();
+  std::vector<ExperimentRecord> Experiments() const;
   // Any existing experiment. Empty if there is none.
   std::string AnyExperiment();
   std::string AnyTrial(const std::string& experiment);

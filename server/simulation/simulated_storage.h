@@ -1,0 +1,57 @@
+// SimulatedStorage: the store in SQLite, but in memory. Commits can be made to fail, and the store
+// survives the server.
+#ifndef LENGTHWISE_SERVER_SIMULATION_SIMULATED_STORAGE_H_
+#define LENGTHWISE_SERVER_SIMULATION_SIMULATED_STORAGE_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "server/storage/sqlite_connection.h"
+#include "server/storage/sqlite_writer.h"
+#include "server/storage/storage.h"
+
+namespace lengthwise::server {
+
+// For one thread. Readers see an open transaction.
+class SimulatedStorage : public Storage {
+ public:
+  SimulatedStorage();
+
+  StorageWriter& writer() override { return *writer_; }
+  absl::StatusOr<std::unique_ptr<StorageReader>> Read() override;
+  int64_t SizeBytes() const override { return 0; }
+  const LeaseKey& lease_key() const override { return lease_key_; }
+
+  // The next commit fails and stores nothing.
+  void FailNextCommit() { writer_->fails = true; }
+  // Simulates the death of the server: the open transaction is lost.
+  void Crash();
+
+  // Reads for checks. They end the process if the store fails, which it does not in memory.
+  struct Unended {
+    TrialRecord trial;
+    TrialPlacement placement;
+  };
+  std::vector<Unended> UnendedTrials();
+  std::optional<LeaseRecord> FindLease(int64_t token);
+  // In order of position, from `start_position` on.
+  std::vector<EventRecord> Events(int64_t trial, int64_t start_position);
+
+ private:
+  class Writer : public SqliteWriter {
+   public:
+    using SqliteWriter::SqliteWriter;
+    absl::Status Commit() override;
+    bool fails = false;
+  };
+
+  const LeaseKey lease_key_ = {.key = "the key of the simulation"};
+  std::unique_ptr<SqliteConnection> connection_;
+  std::unique_ptr<Writer> writer_;
+};
+
+}  // namespace lengthwise::server
+
+#endif  // LENGTHWISE_SERVER_SIMULATION_SIMULATED_STORAGE_H_
