@@ -26,7 +26,6 @@
 #include "platform/sha256.h"
 #include "server/coordination/test_coordinator.h"
 #include "server/storage/sqlite_connection.h"
-#include "server/storage/sqlite_writer.h"
 
 namespace lengthwise::server {
 namespace {
@@ -155,15 +154,15 @@ class FailingStorage final : public Storage {
   const LeaseKey& lease_key() const override { return storage_->lease_key(); }
 
  private:
-  class Writer final : public SqliteWriter {
+  class Writer final : public StorageWriter {
    public:
     Writer(SqliteConnection& connection, const std::atomic<bool>& fails,
            std::function<void()> failed)
-        : SqliteWriter(connection, /*epoch=*/1, [](const absl::Status&) {}),
+        : StorageWriter(connection, /*epoch=*/1, [](const absl::Status&) {}),
           fails_(fails),
           failed_(std::move(failed)) {}
     absl::Status Begin() override {
-      if (!fails_) return SqliteWriter::Begin();
+      if (!fails_) return StorageWriter::Begin();
       if (failed_) failed_();
       return absl::UnavailableError("the disk is away");
     }

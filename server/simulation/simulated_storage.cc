@@ -15,7 +15,7 @@ void StopUnless(const absl::Status& status) {
 }  // namespace
 
 absl::Status SimulatedStorage::Writer::Commit() {
-  if (!std::exchange(fails, false)) return SqliteWriter::Commit();
+  if (!std::exchange(fails, false)) return StorageWriter::Commit();
   // Has the counts written that are collected until the commit, so that none is left.
   StopUnless(TotalCounts().status());
   StopUnless(connection_.Query("ROLLBACK").Run());
@@ -32,7 +32,7 @@ SimulatedStorage::SimulatedStorage() {
 }
 
 absl::StatusOr<std::unique_ptr<StorageReader>> SimulatedStorage::Read() {
-  return std::make_unique<SqliteReader<StorageReader>>(*connection_);
+  return std::make_unique<StorageReader>(*connection_);
 }
 
 void SimulatedStorage::Crash() {

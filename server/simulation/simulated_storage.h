@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "server/storage/sqlite_connection.h"
-#include "server/storage/sqlite_writer.h"
 #include "server/storage/storage.h"
 
 namespace lengthwise::server {
@@ -40,9 +39,9 @@ class SimulatedStorage : public Storage {
   std::vector<EventRecord> Events(int64_t trial, int64_t start_position);
 
  private:
-  class Writer : public SqliteWriter {
+  class Writer : public StorageWriter {
    public:
-    using SqliteWriter::SqliteWriter;
+    using StorageWriter::StorageWriter;
     absl::Status Commit() override;
     bool fails = false;
   };

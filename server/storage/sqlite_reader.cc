@@ -1,12 +1,13 @@
-#include "server/storage/sqlite_reader.h"
-
+// Implements StorageReader of storage.h.
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/types/span.h"
 #include "platform/status_macros.h"
 #include "proto/event.pb.h"
+#include "server/storage/sqlite_connection.h"
 #include "server/storage/sqlite_schema.h"
+#include "server/storage/storage.h"
 
 namespace lengthwise::server {
 namespace {
@@ -181,23 +182,22 @@ int64_t ReadKey(const SqliteStatement& row) { return row.Int(0); }
 
 }  // namespace
 
-template <typename Base>
-absl::StatusOr<std::optional<ExperimentRecord>> SqliteReader<Base>::FindExperiment(
+absl::string_view StorageReader::name() const { return connection_.path(); }
+
+absl::StatusOr<std::optional<ExperimentRecord>> StorageReader::FindExperiment(
     absl::string_view id) {
   return First<ExperimentRecord>(
       connection_.Query(LENGTHWISE_EXPERIMENT_COLUMNS "WHERE id = ?1", id), ReadExperiment);
 }
 
-template <typename Base>
-absl::StatusOr<std::optional<ExperimentRecord>> SqliteReader<Base>::FindRequest(
+absl::StatusOr<std::optional<ExperimentRecord>> StorageReader::FindRequest(
     absl::string_view request_id) {
   return First<ExperimentRecord>(
       connection_.Query(LENGTHWISE_EXPERIMENT_COLUMNS "WHERE request_id = ?1", request_id),
       ReadExperiment);
 }
 
-template <typename Base>
-absl::StatusOr<std::optional<DeletedRequest>> SqliteReader<Base>::FindDeletedRequest(
+absl::StatusOr<std::optional<DeletedRequest>> StorageReader::FindDeletedRequest(
     absl::string_view request_id) {
   return First<DeletedRequest>(
       connection_.Query("SELECT request_fingerprint, experiment_id FROM deleted_requests "
@@ -208,8 +208,7 @@ absl::StatusOr<std::optional<DeletedRequest>> SqliteReader<Base>::FindDeletedReq
       });
 }
 
-template <typename Base>
-absl::StatusOr<bool> SqliteReader<Base>::WasDeleted(absl::string_view id) {
+absl::StatusOr<bool> StorageReader::WasDeleted(absl::string_view id) {
   const size_t dash = id.rfind('-');
   if (dash == absl::string_view::npos) return false;
   // "<number>" or "<number>.<tag>".
@@ -229,9 +228,8 @@ absl::StatusOr<bool> SqliteReader<Base>::WasDeleted(absl::string_view id) {
   return count > 0;
 }
 
-template <typename Base>
-absl::StatusOr<std::optional<TrialRecord>> SqliteReader<Base>::FindTrial(
-    absl::string_view experiment_id, absl::string_view trial_id) {
+absl::StatusOr<std::optional<TrialRecord>> StorageReader::FindTrial(absl::string_view experiment_id,
+                                                                    absl::string_view trial_id) {
   return First<TrialRecord>(
       connection_.Query(LENGTHWISE_TRIAL_COLUMNS
                         "FROM experiments x JOIN trials t ON t.experiment = x.key "
@@ -240,8 +238,7 @@ absl::StatusOr<std::optional<TrialRecord>> SqliteReader<Base>::FindTrial(
       ReadTrial);
 }
 
-template <typename Base>
-absl::StatusOr<std::optional<TrialRecord>> SqliteReader<Base>::FindTrial(int64_t key) {
+absl::StatusOr<std::optional<TrialRecord>> StorageReader::FindTrial(int64_t key) {
   return First<TrialRecord>(
       connection_.Query(LENGTHWISE_TRIAL_COLUMNS
                         "FROM trials t JOIN experiments x ON x.key = t.experiment "
@@ -250,21 +247,18 @@ absl::StatusOr<std::optional<TrialRecord>> SqliteReader<Base>::FindTrial(int64_t
       ReadTrial);
 }
 
-template <typename Base>
-absl::StatusOr<std::optional<PackRecord>> SqliteReader<Base>::FindPack(int64_t key) {
+absl::StatusOr<std::optional<PackRecord>> StorageReader::FindPack(int64_t key) {
   return First<PackRecord>(connection_.Query(LENGTHWISE_PACK_COLUMNS "WHERE key = ?1", key),
                            ReadPack);
 }
 
-template <typename Base>
-absl::StatusOr<std::vector<PackRecord>> SqliteReader<Base>::ListPacks(int64_t experiment) {
+absl::StatusOr<std::vector<PackRecord>> StorageReader::ListPacks(int64_t experiment) {
   return All<PackRecord>(
       connection_.Query(LENGTHWISE_PACK_COLUMNS "WHERE experiment = ?1 ORDER BY key", experiment),
       ReadPack);
 }
 
-template <typename Base>
-absl::StatusOr<absl::flat_hash_map<std::string, int64_t>> SqliteReader<Base>::PackKeys(
+absl::StatusOr<absl::flat_hash_map<std::string, int64_t>> StorageReader::PackKeys(
     int64_t experiment) {
   absl::flat_hash_map<std::string, int64_t> keys;
   SqliteStatement query =
@@ -274,8 +268,7 @@ absl::StatusOr<absl::flat_hash_map<std::string, int64_t>> SqliteReader<Base>::Pa
   return keys;
 }
 
-template <typename Base>
-absl::StatusOr<std::vector<ExperimentRecord>> SqliteReader<Base>::ListExperiments(
+absl::StatusOr<std::vector<ExperimentRecord>> StorageReader::ListExperiments(
     int64_t before, const std::string& owner, int64_t limit) {
   const int64_t bound = before > 0 ? before : INT64_MAX;
   return All<ExperimentRecord>(connection_.Query(LENGTHWISE_EXPERIMENT_COLUMNS
@@ -286,11 +279,10 @@ absl::StatusOr<std::vector<ExperimentRecord>> SqliteReader<Base>::ListExperiment
                                ReadExperiment);
 }
 
-template <typename Base>
-absl::StatusOr<std::vector<TrialRecord>> SqliteReader<Base>::ListTrials(int64_t experiment,
-                                                                        int32_t first_index,
-                                                                        const TrialFilter& filter,
-                                                                        int64_t limit) {
+absl::StatusOr<std::vector<TrialRecord>> StorageReader::ListTrials(int64_t experiment,
+                                                                   int32_t first_index,
+                                                                   const TrialFilter& filter,
+                                                                   int64_t limit) {
   return All<TrialRecord>(
       connection_.Query(LENGTHWISE_TRIAL_COLUMNS
                         "FROM trials t JOIN experiments x ON x.key = t.experiment "
@@ -304,8 +296,7 @@ absl::StatusOr<std::vector<TrialRecord>> SqliteReader<Base>::ListTrials(int64_t 
       ReadTrial);
 }
 
-template <typename Base>
-absl::StatusOr<std::vector<int64_t>> SqliteReader<Base>::ListTrialsInStates(
+absl::StatusOr<std::vector<int64_t>> StorageReader::ListTrialsInStates(
     int64_t experiment, absl::Span<const v1::TrialState> states) {
   int64_t wanted = 0;  // one bit per state
   for (const v1::TrialState state : states) wanted |= int64_t{1} << state;
@@ -316,8 +307,7 @@ absl::StatusOr<std::vector<int64_t>> SqliteReader<Base>::ListTrialsInStates(
       ReadKey);
 }
 
-template <typename Base>
-absl::Status SqliteReader<Base>::ForEachUnendedTrial(
+absl::Status StorageReader::ForEachUnendedTrial(
     const std::function<void(const TrialRecord&, const TrialPlacement&)>& take) {
   for (const v1::TrialState state : {v1::QUEUED, v1::RUNNING}) {
     SqliteStatement query = connection_.Query(
@@ -334,8 +324,7 @@ absl::Status SqliteReader<Base>::ForEachUnendedTrial(
   return absl::OkStatus();
 }
 
-template <typename Base>
-absl::StatusOr<std::vector<LeaseRecord>> SqliteReader<Base>::ListLeases() {
+absl::StatusOr<std::vector<LeaseRecord>> StorageReader::ListLeases() {
   return All<LeaseRecord>(
       connection_.Query("SELECT token, worker, grant_time, size FROM leases ORDER BY token"),
       [](const SqliteStatement& row) {
@@ -348,17 +337,14 @@ absl::StatusOr<std::vector<LeaseRecord>> SqliteReader<Base>::ListLeases() {
       });
 }
 
-template <typename Base>
-absl::StatusOr<std::vector<int64_t>> SqliteReader<Base>::ListCancelledTrials(int64_t token) {
+absl::StatusOr<std::vector<int64_t>> StorageReader::ListCancelledTrials(int64_t token) {
   return All<int64_t>(connection_.Query("SELECT key FROM trials WHERE state = " LENGTHWISE_CANCELLED
                                         " AND token > 0 AND token = ?1 ORDER BY key",
                                         token),
                       ReadKey);
 }
 
-template <typename Base>
-absl::StatusOr<std::vector<SweepRecord>> SqliteReader<Base>::ListSweeps(int64_t after,
-                                                                        int64_t limit) {
+absl::StatusOr<std::vector<SweepRecord>> StorageReader::ListSweeps(int64_t after, int64_t limit) {
   return All<SweepRecord>(
       connection_.Query("SELECT key, experiment, trial, sha256, attempt FROM sweeps "
                         "WHERE key > ?1 ORDER BY key LIMIT ?2",
@@ -372,16 +358,14 @@ absl::StatusOr<std::vector<SweepRecord>> SqliteReader<Base>::ListSweeps(int64_t 
       });
 }
 
-template <typename Base>
-absl::StatusOr<int64_t> SqliteReader<Base>::NextToken() {
+absl::StatusOr<int64_t> StorageReader::NextToken() {
   // sqlite_sequence keeps the largest token of leases that have ended, so no token is used twice.
   return Number(connection_.Query(
       "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'leases'), 0) + 1"));
 }
 
-template <typename Base>
-absl::Status SqliteReader<Base>::ForEachEvent(int64_t experiment, int64_t start_position,
-                                              const StorageReader::TakeEvent& take) {
+absl::Status StorageReader::ForEachEvent(int64_t experiment, int64_t start_position,
+                                         const StorageReader::TakeEvent& take) {
   SqliteStatement query =
       connection_.Query(LENGTHWISE_EVENT_COLUMNS
                         "FROM events e JOIN trials t ON t.key = e.trial "
@@ -390,18 +374,16 @@ absl::Status SqliteReader<Base>::ForEachEvent(int64_t experiment, int64_t start_
   return TakeEvents(query, take);
 }
 
-template <typename Base>
-absl::Status SqliteReader<Base>::ForEachTrialEvent(int64_t trial, int64_t start_position,
-                                                   const StorageReader::TakeEvent& take) {
+absl::Status StorageReader::ForEachTrialEvent(int64_t trial, int64_t start_position,
+                                              const StorageReader::TakeEvent& take) {
   static const std::string& sql = *new std::string(TrialEventsOfKinds(AllKinds()));
   SqliteStatement query = connection_.Query(sql.c_str(), trial, start_position);
   return TakeEvents(query, take);
 }
 
-template <typename Base>
-absl::Status SqliteReader<Base>::ForEachLogEvent(int64_t experiment, int64_t trial,
-                                                 int64_t start_position,
-                                                 const StorageReader::TakeEvent& take) {
+absl::Status StorageReader::ForEachLogEvent(int64_t experiment, int64_t trial,
+                                            int64_t start_position,
+                                            const StorageReader::TakeEvent& take) {
   static const std::string& of_trial = *new std::string(TrialEventsOfKinds(kLogKinds));
   // The plus keeps SQLite from the index on kinds, after which it would have to sort all events.
   static const std::string& of_experiment =
@@ -415,9 +397,8 @@ absl::Status SqliteReader<Base>::ForEachLogEvent(int64_t experiment, int64_t tri
   return TakeEvents(query, take);
 }
 
-template <typename Base>
-absl::Status SqliteReader<Base>::ForEachEventOfKind(int64_t experiment, int64_t trial, int kind,
-                                                    const StorageReader::TakeEvent& take) {
+absl::Status StorageReader::ForEachEventOfKind(int64_t experiment, int64_t trial, int kind,
+                                               const StorageReader::TakeEvent& take) {
   // CROSS JOIN fixes the order of the loops, and with it the order of the result, without sorting.
   SqliteStatement query =
       trial > 0 ? connection_.Query(LENGTHWISE_EVENT_COLUMNS
@@ -432,9 +413,8 @@ absl::Status SqliteReader<Base>::ForEachEventOfKind(int64_t experiment, int64_t 
   return TakeEvents(query, take);
 }
 
-template <typename Base>
-absl::StatusOr<std::vector<EventRecord>> SqliteReader<Base>::NewestEvents(int64_t trial, int kind,
-                                                                          int64_t limit) {
+absl::StatusOr<std::vector<EventRecord>> StorageReader::NewestEvents(int64_t trial, int kind,
+                                                                     int64_t limit) {
   return All<EventRecord>(
       connection_.Query(LENGTHWISE_EVENT_COLUMNS
                         "FROM events e JOIN trials t ON t.key = e.trial "
@@ -443,56 +423,47 @@ absl::StatusOr<std::vector<EventRecord>> SqliteReader<Base>::NewestEvents(int64_
       ReadEvent);
 }
 
-template <typename Base>
-absl::StatusOr<int64_t> SqliteReader<Base>::LastPosition() {
+absl::StatusOr<int64_t> StorageReader::LastPosition() {
   // As in NextToken.
   return Number(connection_.Query(
       "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'events'), 0)"));
 }
 
-template <typename Base>
-absl::StatusOr<int64_t> SqliteReader<Base>::CountWorkerEvents(int64_t trial, int32_t attempt,
-                                                              int kind) {
+absl::StatusOr<int64_t> StorageReader::CountWorkerEvents(int64_t trial, int32_t attempt, int kind) {
   return Number(
       connection_.Query("SELECT count(*) FROM events WHERE trial = ?1 AND kind = ?2 "
                         "AND attempt = ?3 AND sequence > 0",
                         trial, kind, attempt));
 }
 
-template <typename Base>
-absl::StatusOr<int64_t> SqliteReader<Base>::CountEvents(int64_t experiment, int64_t first,
-                                                        int64_t last) {
+absl::StatusOr<int64_t> StorageReader::CountEvents(int64_t experiment, int64_t first,
+                                                   int64_t last) {
   return Number(
       connection_.Query("SELECT count(*) FROM events WHERE experiment = ?1 "
                         "AND position BETWEEN ?2 AND ?3",
                         experiment, first, last));
 }
 
-template <typename Base>
-absl::StatusOr<int64_t> SqliteReader<Base>::EventBytes(int64_t experiment, int64_t first,
-                                                       int64_t last) {
+absl::StatusOr<int64_t> StorageReader::EventBytes(int64_t experiment, int64_t first, int64_t last) {
   return Number(
       connection_.Query("SELECT coalesce(sum(length(payload)), 0) FROM events "
                         "WHERE experiment = ?1 AND position BETWEEN ?2 AND ?3",
                         experiment, first, last));
 }
 
-template <typename Base>
-absl::StatusOr<int64_t> SqliteReader<Base>::LastSequence(int64_t trial, int32_t attempt) {
+absl::StatusOr<int64_t> StorageReader::LastSequence(int64_t trial, int32_t attempt) {
   return Number(
       connection_.Query("SELECT coalesce(max(sequence), 0) FROM events "
                         "WHERE trial = ?1 AND attempt = ?2 AND sequence > 0",
                         trial, attempt));
 }
 
-template <typename Base>
-absl::StatusOr<int64_t> SqliteReader<Base>::CountUnendedTrials(absl::string_view owner) {
+absl::StatusOr<int64_t> StorageReader::CountUnendedTrials(absl::string_view owner) {
   return Number(connection_.Query(
       "SELECT coalesce(sum(queued + running), 0) FROM experiments WHERE owner = ?1", owner));
 }
 
-template <typename Base>
-absl::StatusOr<v1::TrialCounts> SqliteReader<Base>::TotalCounts() {
+absl::StatusOr<v1::TrialCounts> StorageReader::TotalCounts() {
   SqliteStatement query = connection_.Query(
       "SELECT coalesce(sum(queued), 0), coalesce(sum(running), 0), coalesce(sum(succeeded), 0), "
       "coalesce(sum(failed), 0), coalesce(sum(cancelled), 0) FROM experiments");
@@ -508,8 +479,7 @@ absl::StatusOr<v1::TrialCounts> SqliteReader<Base>::TotalCounts() {
   return counts;
 }
 
-template <typename Base>
-absl::StatusOr<absl::Time> SqliteReader<Base>::OldestQueued() {
+absl::StatusOr<absl::Time> StorageReader::OldestQueued() {
   ASSIGN_OR_RETURN(
       const std::optional<absl::Time> time,
       First<absl::Time>(
@@ -518,8 +488,5 @@ absl::StatusOr<absl::Time> SqliteReader<Base>::OldestQueued() {
           [](const SqliteStatement& row) { return row.Time(0); }));
   return time.value_or(NoTime());
 }
-
-template class SqliteReader<StorageReader>;
-template class SqliteReader<StorageWriter>;
 
 }  // namespace lengthwise::server

@@ -14,7 +14,6 @@
 #include "platform/status_macros.h"
 #include "server/storage/sqlite_connection.h"
 #include "server/storage/sqlite_schema.h"
-#include "server/storage/sqlite_writer.h"
 
 namespace lengthwise::server {
 namespace {
@@ -44,19 +43,17 @@ class SqliteStorage : public Storage {
  private:
   const std::string path_;
   const std::unique_ptr<SqliteConnection> connection_;
-  SqliteWriter writer_;
+  StorageWriter writer_;
   const LeaseKey lease_key_;
   platform::Mutex mutex_;
   std::vector<std::unique_ptr<SqliteConnection>> idle_ ABSL_GUARDED_BY(mutex_);
 };
 
 // Borrows a connection for one read transaction.
-class Snapshot : public SqliteReader<StorageReader> {
+class Snapshot : public StorageReader {
  public:
   Snapshot(SqliteStorage& storage, std::unique_ptr<SqliteConnection> connection)
-      : SqliteReader<StorageReader>(*connection),
-        storage_(storage),
-        owned_(std::move(connection)) {}
+      : StorageReader(*connection), storage_(storage), owned_(std::move(connection)) {}
   ~Snapshot() override {
     // A connection that saw an error is closed, because it keeps the last error of its file
     // (IsFailedRead of sqlite_connection.cc).

@@ -1,5 +1,4 @@
-#include "server/storage/sqlite_writer.h"
-
+// Implements StorageWriter of storage.h.
 #include <optional>
 #include <string>
 #include <utility>
@@ -9,7 +8,9 @@
 #include "platform/failpoint.h"
 #include "platform/files.h"
 #include "platform/status_macros.h"
+#include "server/storage/sqlite_connection.h"
 #include "server/storage/sqlite_schema.h"
+#include "server/storage/storage.h"
 
 namespace lengthwise::server {
 namespace {
@@ -35,7 +36,7 @@ const char* InsertManyTrials() {
 
 }  // namespace
 
-absl::Status SqliteWriter::Begin() {
+absl::Status StorageWriter::Begin() {
   // Left by a caller that never committed, because of an error in between.
   if (connection_.InTransaction()) connection_.Query("ROLLBACK").Run().IgnoreError();
   // Nothing may be acknowledged any more (SqliteOptions::on_lost).
@@ -52,7 +53,7 @@ absl::Status SqliteWriter::Begin() {
   return status;
 }
 
-absl::Status SqliteWriter::CheckOwner() {
+absl::Status StorageWriter::CheckOwner() {
   if (connection_.HasMoved()) {
     const absl::Status found = platform::GetFileStatus(connection_.path()).status();
     // Other errors may pass, as of a directory that cannot be searched now.
@@ -76,9 +77,9 @@ absl::Status SqliteWriter::CheckOwner() {
                           platform::kLockFile, " alone, which ensures that"));
 }
 
-bool SqliteWriter::HasChanges() const { return connection_.TotalChanges() != changes_at_begin_; }
+bool StorageWriter::HasChanges() const { return connection_.TotalChanges() != changes_at_begin_; }
 
-absl::Status SqliteWriter::Commit() {
+absl::Status StorageWriter::Commit() {
   LENGTHWISE_FAILPOINT_OR_RETURN("storage.commit.before");
   // A statement that failed left the transaction incomplete, and SQLite would commit the rest.
   absl::Status status = connection_.first_error();
@@ -93,7 +94,7 @@ absl::Status SqliteWriter::Commit() {
   return status;
 }
 
-absl::StatusOr<std::string> SqliteWriter::ReserveExperimentId(absl::string_view name) {
+absl::StatusOr<std::string> StorageWriter::ReserveExperimentId(absl::string_view name) {
   SqliteStatement query = connection_.Query(
       "INSERT INTO experiment_names VALUES (?1, 1) "
       "ON CONFLICT (name) DO UPDATE SET last_number = last_number + 1 RETURNING last_number || "
@@ -105,7 +106,7 @@ absl::StatusOr<std::string> SqliteWriter::ReserveExperimentId(absl::string_view 
   return id;
 }
 
-absl::Status SqliteWriter::InsertExperiment(ExperimentRecord& experiment) {
+absl::Status StorageWriter::InsertExperiment(ExperimentRecord& experiment) {
   if (experiment.id.empty()) {
     ASSIGN_OR_RETURN(experiment.id, ReserveExperimentId(experiment.name));
   }
@@ -123,7 +124,7 @@ absl::Status SqliteWriter::InsertExperiment(ExperimentRecord& experiment) {
   return status;
 }
 
-absl::Status SqliteWriter::ExtendExperiment(const ExperimentRecord& experiment, int32_t added) {
+absl::Status StorageWriter::ExtendExperiment(const ExperimentRecord& experiment, int32_t added) {
   return connection_
       .Query(
           "UPDATE experiments SET specification = ?2, queued = queued + ?3, end_time = 0 "
@@ -132,7 +133,7 @@ absl::Status SqliteWriter::ExtendExperiment(const ExperimentRecord& experiment, 
       .Run();
 }
 
-absl::Status SqliteWriter::InsertPack(PackRecord& pack) {
+absl::Status StorageWriter::InsertPack(PackRecord& pack) {
   absl::Status status =
       connection_
           .Query(
@@ -145,7 +146,7 @@ absl::Status SqliteWriter::InsertPack(PackRecord& pack) {
   return status;
 }
 
-absl::Status SqliteWriter::InsertTrials(absl::Span<TrialRecord> trials) {
+absl::Status StorageWriter::InsertTrials(absl::Span<TrialRecord> trials) {
   while (!trials.empty()) {
     const size_t rows = trials.size() < kRowsAtOnce ? 1 : kRowsAtOnce;
     RETURN_IF_ERROR(InsertRows(trials.first(rows)));
@@ -154,7 +155,7 @@ absl::Status SqliteWriter::InsertTrials(absl::Span<TrialRecord> trials) {
   return absl::OkStatus();
 }
 
-absl::Status SqliteWriter::InsertRows(absl::Span<TrialRecord> trials) {
+absl::Status StorageWriter::InsertRows(absl::Span<TrialRecord> trials) {
   SqliteStatement statement =
       connection_.Query(trials.size() == 1 ? kInsertTrial : InsertManyTrials());
   if (!statement.status().ok()) return statement.status();
@@ -178,7 +179,7 @@ absl::Status SqliteWriter::InsertRows(absl::Span<TrialRecord> trials) {
   return status;
 }
 
-int64_t& SqliteWriter::CountOf(CountChanges& changes, v1::TrialState state) {
+int64_t& StorageWriter::CountOf(CountChanges& changes, v1::TrialState state) {
   switch (state) {
     case v1::QUEUED:
       return changes.queued;
@@ -193,7 +194,7 @@ int64_t& SqliteWriter::CountOf(CountChanges& changes, v1::TrialState state) {
   }
 }
 
-absl::Status SqliteWriter::StoreCounts() {
+absl::Status StorageWriter::StoreCounts() {
   for (const auto& [experiment, changes] : std::exchange(counts_, {})) {
     absl::Status status =
         connection_
@@ -210,34 +211,35 @@ absl::Status SqliteWriter::StoreCounts() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::optional<ExperimentRecord>> SqliteWriter::FindExperiment(absl::string_view id) {
+absl::StatusOr<std::optional<ExperimentRecord>> StorageWriter::FindExperiment(
+    absl::string_view id) {
   if (absl::Status status = StoreCounts(); !status.ok()) return status;
-  return SqliteReader::FindExperiment(id);
+  return StorageReader::FindExperiment(id);
 }
 
-absl::StatusOr<std::optional<ExperimentRecord>> SqliteWriter::FindRequest(
+absl::StatusOr<std::optional<ExperimentRecord>> StorageWriter::FindRequest(
     absl::string_view request_id) {
   if (absl::Status status = StoreCounts(); !status.ok()) return status;
-  return SqliteReader::FindRequest(request_id);
+  return StorageReader::FindRequest(request_id);
 }
 
-absl::StatusOr<std::vector<ExperimentRecord>> SqliteWriter::ListExperiments(
+absl::StatusOr<std::vector<ExperimentRecord>> StorageWriter::ListExperiments(
     int64_t before, const std::string& owner, int64_t limit) {
   if (absl::Status status = StoreCounts(); !status.ok()) return status;
-  return SqliteReader::ListExperiments(before, owner, limit);
+  return StorageReader::ListExperiments(before, owner, limit);
 }
 
-absl::StatusOr<int64_t> SqliteWriter::CountUnendedTrials(absl::string_view owner) {
+absl::StatusOr<int64_t> StorageWriter::CountUnendedTrials(absl::string_view owner) {
   if (absl::Status status = StoreCounts(); !status.ok()) return status;
-  return SqliteReader::CountUnendedTrials(owner);
+  return StorageReader::CountUnendedTrials(owner);
 }
 
-absl::StatusOr<v1::TrialCounts> SqliteWriter::TotalCounts() {
+absl::StatusOr<v1::TrialCounts> StorageWriter::TotalCounts() {
   if (absl::Status status = StoreCounts(); !status.ok()) return status;
-  return SqliteReader::TotalCounts();
+  return StorageReader::TotalCounts();
 }
 
-absl::Status SqliteWriter::UpdateTrial(const TrialRecord& trial, v1::TrialState previous) {
+absl::Status StorageWriter::UpdateTrial(const TrialRecord& trial, v1::TrialState previous) {
   absl::Status status =
       connection_
           .Query(
@@ -258,7 +260,7 @@ absl::Status SqliteWriter::UpdateTrial(const TrialRecord& trial, v1::TrialState 
   return absl::OkStatus();
 }
 
-absl::Status SqliteWriter::AppendEvent(EventRecord& event) {
+absl::Status StorageWriter::AppendEvent(EventRecord& event) {
   absl::Status status =
       connection_
           .Query(
@@ -271,7 +273,7 @@ absl::Status SqliteWriter::AppendEvent(EventRecord& event) {
   return status;
 }
 
-absl::Status SqliteWriter::DeleteWorkerEvents(int64_t trial, int64_t after_position) {
+absl::Status StorageWriter::DeleteWorkerEvents(int64_t trial, int64_t after_position) {
   may_have_space_ = true;
   return connection_
       .Query(
@@ -280,29 +282,29 @@ absl::Status SqliteWriter::DeleteWorkerEvents(int64_t trial, int64_t after_posit
       .Run();
 }
 
-absl::Status SqliteWriter::InsertLease(const LeaseRecord& lease) {
+absl::Status StorageWriter::InsertLease(const LeaseRecord& lease) {
   return connection_
       .Query("INSERT INTO leases (token, worker, grant_time, size) VALUES (?1, ?2, ?3, ?4)",
              lease.token, lease.worker, lease.grant_time, lease.size)
       .Run();
 }
 
-absl::Status SqliteWriter::DeleteLease(int64_t token) {
+absl::Status StorageWriter::DeleteLease(int64_t token) {
   return connection_.Query("DELETE FROM leases WHERE token = ?1", token).Run();
 }
 
-absl::Status SqliteWriter::InsertSweep(const SweepRecord& sweep) {
+absl::Status StorageWriter::InsertSweep(const SweepRecord& sweep) {
   return connection_
       .Query("INSERT INTO sweeps (experiment, trial, sha256, attempt) VALUES (?1, ?2, ?3, ?4)",
              sweep.experiment, sweep.trial, sweep.sha256, sweep.attempt)
       .Run();
 }
 
-absl::Status SqliteWriter::DeleteSweep(int64_t key) {
+absl::Status StorageWriter::DeleteSweep(int64_t key) {
   return connection_.Query("DELETE FROM sweeps WHERE key = ?1", key).Run();
 }
 
-absl::Status SqliteWriter::DeleteExperiment(int64_t key) {
+absl::Status StorageWriter::DeleteExperiment(int64_t key) {
   may_have_rows_ = true;
   // Hides the experiment at once. Deleting its rows takes long, so CleanUp does that in parts.
   return connection_
@@ -315,7 +317,7 @@ absl::Status SqliteWriter::DeleteExperiment(int64_t key) {
       .Run();
 }
 
-absl::Status SqliteWriter::DeleteRows(int64_t experiment) {
+absl::Status StorageWriter::DeleteRows(int64_t experiment) {
   int64_t last = 0;
   int64_t rows = 0;
   {
@@ -354,7 +356,7 @@ absl::Status SqliteWriter::DeleteRows(int64_t experiment) {
   return connection_.Query("DELETE FROM experiments WHERE key = ?1", experiment).Run();
 }
 
-absl::StatusOr<bool> SqliteWriter::CleanUp() {
+absl::StatusOr<bool> StorageWriter::CleanUp() {
   if (!may_have_rows_) return GiveBackSpace();
   int64_t experiment = 0;
   {
@@ -389,11 +391,11 @@ absl::StatusOr<bool> SqliteWriter::CleanUp() {
   return true;
 }
 
-void SqliteWriter::ReportFailedSync() {
+void StorageWriter::ReportFailedSync() {
   if (!connection_.failed_sync().ok()) on_lost_(connection_.failed_sync());
 }
 
-absl::StatusOr<bool> SqliteWriter::GiveBackSpace() {
+absl::StatusOr<bool> StorageWriter::GiveBackSpace() {
   if (!may_have_space_) return false;
   may_have_space_ = false;
   ASSIGN_OR_RETURN(const UnusedPages unused, FindUnusedPages(connection_));
@@ -413,7 +415,7 @@ absl::StatusOr<bool> SqliteWriter::GiveBackSpace() {
   return true;
 }
 
-absl::Status SqliteWriter::InsertDeletedRequest(const ExperimentRecord& experiment) {
+absl::Status StorageWriter::InsertDeletedRequest(const ExperimentRecord& experiment) {
   return connection_
       .Query("INSERT INTO deleted_requests VALUES (?1, ?2, ?3)", experiment.request_id,
              experiment.request_fingerprint, experiment.id)
