@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/cord.h"
@@ -117,10 +118,15 @@ bool Read(grpc::ClientReader<Response>& reader, Response& response) {
   return true;
 }
 
+using Access = v1::AccessService::Stub;
+using Administration = v1::AdministrationService::Stub;
+using Experiments = v1::ExperimentService::Stub;
+using Fleet = v1::FleetService::Stub;
+
 class GrpcStream : public Connection::Stream {
  public:
-  GrpcStream(v1::ExperimentService::Stub& stub, const v1::WatchExperimentRequest& request,
-             absl::Duration lifetime, const rpc::ChannelOptions& channel)
+  GrpcStream(Experiments& stub, const v1::WatchExperimentRequest& request, absl::Duration lifetime,
+             const rpc::ChannelOptions& channel)
       : channel_(channel), lifetime_(lifetime) {
     context_.set_deadline(Deadline(lifetime));
     reader_ = stub.WatchExperiment(&context_, request);
@@ -140,15 +146,16 @@ class GrpcStream : public Connection::Stream {
 
 struct Connection::Stubs {
   explicit Stubs(const std::shared_ptr<grpc::Channel>& channel)
-      : experiments(v1::ExperimentService::NewStub(channel)),
-        fleet(v1::FleetService::NewStub(channel)),
-        access(v1::AccessService::NewStub(channel)),
-        administration(v1::AdministrationService::NewStub(channel)) {}
+      : stubs(v1::ExperimentService::NewStub(channel), v1::FleetService::NewStub(channel),
+              v1::AccessService::NewStub(channel), v1::AdministrationService::NewStub(channel)) {}
 
-  const std::unique_ptr<v1::ExperimentService::Stub> experiments;
-  const std::unique_ptr<v1::FleetService::Stub> fleet;
-  const std::unique_ptr<v1::AccessService::Stub> access;
-  const std::unique_ptr<v1::AdministrationService::Stub> administration;
+  const std::tuple<std::unique_ptr<Experiments>, std::unique_ptr<Fleet>, std::unique_ptr<Access>,
+                   std::unique_ptr<Administration>>
+      stubs;
+  template <typename Stub>
+  Stub& Get() const {
+    return *std::get<std::unique_ptr<Stub>>(stubs);
+  }
 
   // Calls `once` and retries after the server's delay while the server asks for a retry, within
   // Options::patience.
@@ -168,9 +175,11 @@ struct Connection::Stubs {
 
   // Makes one call; `method` is a member function of a stub.
   template <typename Stub, typename Request, typename Response>
-  static absl::StatusOr<Response> Call(
-      Stub& stub, grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
-      const Request& request, const Connection& connection, absl::Duration timeout) {
+  static absl::StatusOr<Response> Call(const Connection& connection,
+                                       grpc::Status (Stub::*method)(grpc::ClientContext*,
+                                                                    const Request&, Response*),
+                                       const Request& request, absl::Duration timeout) {
+    Stub& stub = connection.stubs_->Get<Stub>();
     Response response;
     RETURN_IF_ERROR(Patiently(connection, timeout, [&](grpc::ClientContext& context) {
       return (stub.*method)(&context, request, &response);
@@ -184,12 +193,10 @@ struct Connection::Stubs {
   template <typename Request, typename Response>
   static absl::StatusOr<Response> WholeOrByTrial(
       Connection& connection,
-      grpc::Status (v1::ExperimentService::Stub::*method)(grpc::ClientContext*, const Request&,
-                                                          Response*),
+      grpc::Status (Experiments::*method)(grpc::ClientContext*, const Request&, Response*),
       Request request) {
-    v1::ExperimentService::Stub& stub = *connection.stubs_->experiments;
     const absl::Duration timeout = connection.options_.create_timeout;
-    auto whole = Call(stub, method, request, connection, timeout);
+    auto whole = Call(connection, method, request, timeout);
     // A busy server sends a retry delay; an answer that is too large has none.
     const bool too_large = absl::IsResourceExhausted(whole.status()) &&
                            rpc::RetryDelay(whole.status()) == absl::ZeroDuration() &&
@@ -199,7 +206,7 @@ struct Connection::Stubs {
     Response all;
     for (const v1::Trial& trial : trials) {
       request.set_name(trial.name());
-      ASSIGN_OR_RETURN(auto part, Call(stub, method, request, connection, timeout));
+      ASSIGN_OR_RETURN(auto part, Call(connection, method, request, timeout));
       all.MergeFrom(part);
     }
     return all;
@@ -214,7 +221,8 @@ struct Connection::Stubs {
     std::vector<v1::Event> events;
     RETURN_IF_ERROR(Patiently(
         connection, connection.options_.create_timeout, [&](grpc::ClientContext& context) {
-          const auto reader = connection.stubs_->experiments->WatchExperiment(&context, request);
+          const auto reader =
+              connection.stubs_->Get<Experiments>().WatchExperiment(&context, request);
           events.clear();
           v1::WatchExperimentResponse response;
           while (Read(*reader, response)) {
@@ -233,10 +241,11 @@ struct Connection::Stubs {
   // Makes one call with a streaming answer and waits for all of it.
   template <typename Stub, typename Request, typename Response>
   static absl::StatusOr<std::vector<Response>> Collect(
-      Stub& stub,
+      const Connection& connection,
       std::unique_ptr<grpc::ClientReader<Response>> (Stub::*method)(grpc::ClientContext*,
                                                                     const Request&),
-      const Request& request, const Connection& connection, absl::Duration timeout) {
+      const Request& request, absl::Duration timeout) {
+    Stub& stub = connection.stubs_->Get<Stub>();
     std::vector<Response> responses;
     RETURN_IF_ERROR(Patiently(connection, timeout, [&](grpc::ClientContext& context) {
       const auto reader = (stub.*method)(&context, request);
@@ -280,27 +289,23 @@ std::string Connection::DefaultOwner() const {
 
 absl::StatusOr<v1::CreateExperimentResponse> Connection::CreateExperiment(
     const v1::CreateExperimentRequest& request) {
-  return Stubs::Call(*stubs_->experiments, &v1::ExperimentService::Stub::CreateExperiment, request,
-                     *this, options_.create_timeout);
+  return Stubs::Call(*this, &Experiments::CreateExperiment, request, options_.create_timeout);
 }
 
 absl::StatusOr<v1::ExtendExperimentResponse> Connection::ExtendExperiment(
     const v1::ExtendExperimentRequest& request) {
-  return Stubs::Call(*stubs_->experiments, &v1::ExperimentService::Stub::ExtendExperiment, request,
-                     *this, options_.create_timeout);
+  return Stubs::Call(*this, &Experiments::ExtendExperiment, request, options_.create_timeout);
 }
 
 absl::StatusOr<v1::CreateExperimentResponse> Connection::EvaluateTrial(
     const v1::EvaluateTrialRequest& request) {
-  return Stubs::Call(*stubs_->experiments, &v1::ExperimentService::Stub::EvaluateTrial, request,
-                     *this, options_.create_timeout);
+  return Stubs::Call(*this, &Experiments::EvaluateTrial, request, options_.create_timeout);
 }
 
 absl::StatusOr<v1::Experiment> Connection::GetExperiment(const std::string& name) {
   v1::GetExperimentRequest request;
   request.set_name(name);
-  return Stubs::Call(*stubs_->experiments, &v1::ExperimentService::Stub::GetExperiment, request,
-                     *this, options_.timeout);
+  return Stubs::Call(*this, &Experiments::GetExperiment, request, options_.timeout);
 }
 
 absl::StatusOr<v1::FindExperimentResponse> Connection::Find(const std::string& text,
@@ -310,8 +315,7 @@ absl::StatusOr<v1::FindExperimentResponse> Connection::Find(const std::string& t
   request.set_text(text);
   request.set_use(use);
   request.set_kind(kind);
-  return Stubs::Call(*stubs_->experiments, &v1::ExperimentService::Stub::FindExperiment, request,
-                     *this, options_.create_timeout);
+  return Stubs::Call(*this, &Experiments::FindExperiment, request, options_.create_timeout);
 }
 
 absl::StatusOr<std::vector<v1::Experiment>> Connection::ListExperiments(size_t limit,
@@ -322,9 +326,8 @@ absl::StatusOr<std::vector<v1::Experiment>> Connection::ListExperiments(size_t l
   do {
     request.set_page_size(limit == 0 ? kPageSize
                                      : static_cast<int>(std::min<size_t>(kPageSize, limit)));
-    ASSIGN_OR_RETURN(
-        auto page, Stubs::Call(*stubs_->experiments, &v1::ExperimentService::Stub::ListExperiments,
-                               request, *this, options_.timeout));
+    ASSIGN_OR_RETURN(auto page,
+                     Stubs::Call(*this, &Experiments::ListExperiments, request, options_.timeout));
     for (v1::Experiment& experiment : *page.mutable_experiments()) {
       if (limit != 0 && experiments.size() == limit) return experiments;
       experiments.push_back(std::move(experiment));
@@ -339,23 +342,19 @@ absl::StatusOr<v1::Experiment> Connection::CancelExperiment(const std::string& n
   v1::CancelExperimentRequest request;
   request.set_name(name);
   request.set_reason(reason);
-  return Stubs::Call(*stubs_->experiments, &v1::ExperimentService::Stub::CancelExperiment, request,
-                     *this, options_.timeout);
+  return Stubs::Call(*this, &Experiments::CancelExperiment, request, options_.timeout);
 }
 
 absl::Status Connection::DeleteExperiment(const std::string& name) {
   v1::DeleteExperimentRequest request;
   request.set_name(name);
-  return Stubs::Call(*stubs_->experiments, &v1::ExperimentService::Stub::DeleteExperiment, request,
-                     *this, options_.timeout)
-      .status();
+  return Stubs::Call(*this, &Experiments::DeleteExperiment, request, options_.timeout).status();
 }
 
 absl::StatusOr<v1::Trial> Connection::GetTrial(const std::string& name) {
   v1::GetTrialRequest request;
   request.set_name(name);
-  return Stubs::Call(*stubs_->experiments, &v1::ExperimentService::Stub::GetTrial, request, *this,
-                     options_.timeout);
+  return Stubs::Call(*this, &Experiments::GetTrial, request, options_.timeout);
 }
 
 absl::StatusOr<std::vector<v1::Trial>> Connection::ListTrials(const std::string& experiment,
@@ -367,8 +366,7 @@ absl::StatusOr<std::vector<v1::Trial>> Connection::ListTrials(const std::string&
   request.set_filter(filter);
   do {
     ASSIGN_OR_RETURN(auto page,
-                     Stubs::Call(*stubs_->experiments, &v1::ExperimentService::Stub::ListTrials,
-                                 request, *this, options_.timeout));
+                     Stubs::Call(*this, &Experiments::ListTrials, request, options_.timeout));
     for (v1::Trial& trial : *page.mutable_trials()) trials.push_back(std::move(trial));
     request.set_page_token(page.next_page_token());
   } while (!request.page_token().empty());
@@ -380,8 +378,7 @@ absl::StatusOr<v1::Trial> Connection::CancelTrial(const std::string& name,
   v1::CancelTrialRequest request;
   request.set_name(name);
   request.set_reason(reason);
-  return Stubs::Call(*stubs_->experiments, &v1::ExperimentService::Stub::CancelTrial, request,
-                     *this, options_.timeout);
+  return Stubs::Call(*this, &Experiments::CancelTrial, request, options_.timeout);
 }
 
 absl::StatusOr<v1::RetryTrialsResponse> Connection::RetryTrials(
@@ -389,8 +386,7 @@ absl::StatusOr<v1::RetryTrialsResponse> Connection::RetryTrials(
   v1::RetryTrialsRequest request;
   request.set_name(name);
   for (const v1::TrialState state : states) request.add_states(state);
-  return Stubs::Call(*stubs_->experiments, &v1::ExperimentService::Stub::RetryTrials, request,
-                     *this, options_.create_timeout);
+  return Stubs::Call(*this, &Experiments::RetryTrials, request, options_.create_timeout);
 }
 
 absl::StatusOr<std::vector<v1::Event>> Connection::ListStateChanges(const std::string& trial) {
@@ -414,7 +410,7 @@ absl::Status Connection::UploadData(const std::string& path, const std::string& 
   const absl::Status status =
       Stubs::Patiently(*this, absl::InfiniteDuration(), [&](grpc::ClientContext& context) {
         v1::UploadDataResponse response;
-        const auto writer = stubs_->experiments->UploadData(&context, &response);
+        const auto writer = stubs_->Get<Experiments>().UploadData(&context, &response);
         v1::UploadDataRequest request;
         request.mutable_header()->set_sha256(sha256);
         request.mutable_header()->set_size_bytes(bytes);
@@ -443,8 +439,7 @@ absl::StatusOr<v1::SummarizeExperimentResponse> Connection::SummarizeExperiment(
   v1::SummarizeExperimentRequest request;
   request.set_name(name);
   request.set_select(select);
-  return Stubs::Call(*stubs_->experiments, &v1::ExperimentService::Stub::SummarizeExperiment,
-                     request, *this, options_.create_timeout);
+  return Stubs::Call(*this, &Experiments::SummarizeExperiment, request, options_.create_timeout);
 }
 
 absl::StatusOr<v1::QueryLengthAccuraciesResponse> Connection::QueryLengthAccuracies(
@@ -452,8 +447,7 @@ absl::StatusOr<v1::QueryLengthAccuraciesResponse> Connection::QueryLengthAccurac
   v1::QueryLengthAccuraciesRequest request;
   request.set_name(name);
   request.set_include_intervals(include_intervals);
-  return Stubs::WholeOrByTrial(*this, &v1::ExperimentService::Stub::QueryLengthAccuracies,
-                               std::move(request));
+  return Stubs::WholeOrByTrial(*this, &Experiments::QueryLengthAccuracies, std::move(request));
 }
 
 absl::StatusOr<std::vector<v1::AttentionMap>> Connection::QueryAttentionMaps(
@@ -461,9 +455,8 @@ absl::StatusOr<std::vector<v1::AttentionMap>> Connection::QueryAttentionMaps(
   v1::QueryAttentionMapsRequest request;
   request.set_name(trial);
   request.set_length(length);
-  ASSIGN_OR_RETURN(auto parts, Stubs::Collect(*stubs_->experiments,
-                                              &v1::ExperimentService::Stub::QueryAttentionMaps,
-                                              request, *this, options_.create_timeout));
+  ASSIGN_OR_RETURN(auto parts, Stubs::Collect(*this, &Experiments::QueryAttentionMaps, request,
+                                              options_.create_timeout));
   std::vector<v1::AttentionMap> maps;
   for (v1::AttentionMap& part : parts) {
     if (part.first_layer() == 0 || maps.empty()) {
@@ -479,41 +472,34 @@ absl::StatusOr<std::vector<v1::AttentionMap>> Connection::QueryAttentionMaps(
 absl::StatusOr<std::vector<v1::Event>> Connection::QueryAnalyses(const std::string& name) {
   v1::QueryAnalysesRequest request;
   request.set_name(name);
-  return Stubs::Collect(*stubs_->experiments, &v1::ExperimentService::Stub::QueryAnalyses, request,
-                        *this, options_.create_timeout);
+  return Stubs::Collect(*this, &Experiments::QueryAnalyses, request, options_.create_timeout);
 }
 
 absl::StatusOr<v1::ListWorkersResponse> Connection::ListWorkers() {
-  return Stubs::Call(*stubs_->fleet, &v1::FleetService::Stub::ListWorkers, v1::ListWorkersRequest(),
-                     *this, options_.timeout);
+  return Stubs::Call(*this, &Fleet::ListWorkers, v1::ListWorkersRequest(), options_.timeout);
 }
 
 absl::StatusOr<v1::GetWantedWorkersResponse> Connection::GetWantedWorkers(
     const v1::GetWantedWorkersRequest& request) {
-  return Stubs::Call(*stubs_->fleet, &v1::FleetService::Stub::GetWantedWorkers, request, *this,
-                     options_.timeout);
+  return Stubs::Call(*this, &Fleet::GetWantedWorkers, request, options_.timeout);
 }
 
 absl::StatusOr<v1::CreateTokenResponse> Connection::CreateToken(
     const v1::CreateTokenRequest& request) {
-  return Stubs::Call(*stubs_->access, &v1::AccessService::Stub::CreateToken, request, *this,
-                     options_.timeout);
+  return Stubs::Call(*this, &Access::CreateToken, request, options_.timeout);
 }
 
 absl::StatusOr<v1::ListTokensResponse> Connection::ListTokens() {
-  return Stubs::Call(*stubs_->access, &v1::AccessService::Stub::ListTokens, v1::ListTokensRequest(),
-                     *this, options_.timeout);
+  return Stubs::Call(*this, &Access::ListTokens, v1::ListTokensRequest(), options_.timeout);
 }
 
 absl::StatusOr<v1::RevokeTokenResponse> Connection::RevokeToken(
     const v1::RevokeTokenRequest& request) {
-  return Stubs::Call(*stubs_->access, &v1::AccessService::Stub::RevokeToken, request, *this,
-                     options_.timeout);
+  return Stubs::Call(*this, &Access::RevokeToken, request, options_.timeout);
 }
 
 absl::StatusOr<v1::Caller> Connection::GetCaller() {
-  return Stubs::Call(*stubs_->access, &v1::AccessService::Stub::GetCaller, v1::GetCallerRequest(),
-                     *this, options_.timeout);
+  return Stubs::Call(*this, &Access::GetCaller, v1::GetCallerRequest(), options_.timeout);
 }
 
 absl::StatusOr<v1::BackUpResponse> Connection::BackUp(
@@ -521,7 +507,7 @@ absl::StatusOr<v1::BackUpResponse> Connection::BackUp(
   v1::BackUpRequest request;
   request.set_name(name);
   grpc::ClientContext context;
-  const auto reader = stubs_->administration->BackUp(&context, request);
+  const auto reader = stubs_->Get<Administration>().BackUp(&context, request);
   v1::BackUpResponse response;
   while (Read(*reader, response)) progress(response);
   const grpc::Status status = reader->Finish();
@@ -531,18 +517,18 @@ absl::StatusOr<v1::BackUpResponse> Connection::BackUp(
 }
 
 absl::StatusOr<v1::Storage> Connection::GetStorage() {
-  return Stubs::Call(*stubs_->administration, &v1::AdministrationService::Stub::GetStorage,
-                     v1::GetStorageRequest(), *this, options_.create_timeout);
+  return Stubs::Call(*this, &Administration::GetStorage, v1::GetStorageRequest(),
+                     options_.create_timeout);
 }
 
 absl::StatusOr<v1::Server> Connection::GetServer() {
-  return Stubs::Call(*stubs_->administration, &v1::AdministrationService::Stub::GetServer,
-                     v1::GetServerRequest(), *this, options_.timeout);
+  return Stubs::Call(*this, &Administration::GetServer, v1::GetServerRequest(), options_.timeout);
 }
 
 std::unique_ptr<Connection::Stream> Connection::Watch(const v1::WatchExperimentRequest& request,
                                                       absl::Duration lifetime) {
-  return std::make_unique<GrpcStream>(*stubs_->experiments, request, lifetime, channel_options_);
+  return std::make_unique<GrpcStream>(stubs_->Get<Experiments>(), request, lifetime,
+                                      channel_options_);
 }
 
 }  // namespace lengthwise::client
