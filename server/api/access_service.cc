@@ -1,10 +1,13 @@
-#include "server/api/access_service.h"
+// lengthwise.v1.AccessService: manages a server's tokens.
+#include <memory>
 
 #include "absl/strings/str_cat.h"
 #include "platform/log.h"
 #include "platform/status_macros.h"
+#include "proto/access_service.grpc.pb.h"
 #include "proto/role_name.h"
 #include "proto/timestamps.h"
+#include "server/api/services.h"
 
 namespace lengthwise::server {
 namespace {
@@ -16,68 +19,79 @@ absl::Status NoTokens() {
       "DIR --create_admin_token PATH`");
 }
 
+class AccessService final : public v1::AccessService::CallbackService {
+ public:
+  AccessService(Calls& calls, TokenStore* tokens) : calls_(calls), tokens_(tokens) {}
+
+  // FAILED_PRECONDITION while the server has no token: the creator of the first token becomes an
+  // administrator, so it must be created on the server's machine, not through its port.
+  grpc::ServerUnaryReactor* CreateToken(CallContext* context, const v1::CreateTokenRequest* request,
+                                        v1::CreateTokenResponse* response) override {
+    return calls_.Serve(
+        Work::kLookup, "lengthwise.v1.AccessService/CreateToken", context, request, response,
+        [this](const v1::CreateTokenRequest& asked,
+               const Caller& caller) -> absl::StatusOr<v1::CreateTokenResponse> {
+          if (tokens_ == nullptr || !tokens_->IsRequired()) return NoTokens();
+          ASSIGN_OR_RETURN(v1::CreateTokenResponse created, tokens_->Create(asked));
+          const v1::Token& token = created.token();
+          platform::LogInfo(absl::StrCat(caller.principal, " created token ", token.token_id(),
+                                         " of ", token.principal(), ", ", RoleName(token.role())));
+          return created;
+        });
+  }
+
+  grpc::ServerUnaryReactor* ListTokens(CallContext* context, const v1::ListTokensRequest* request,
+                                       v1::ListTokensResponse* response) override {
+    return calls_.Serve(Work::kLookup, "lengthwise.v1.AccessService/ListTokens", context, request,
+                        response,
+                        [this](const v1::ListTokensRequest&,
+                               const Caller&) -> absl::StatusOr<v1::ListTokensResponse> {
+                          if (tokens_ == nullptr) return v1::ListTokensResponse();
+                          return tokens_->List();
+                        });
+  }
+
+  grpc::ServerUnaryReactor* RevokeToken(CallContext* context, const v1::RevokeTokenRequest* request,
+                                        v1::RevokeTokenResponse* response) override {
+    return calls_.Serve(
+        Work::kLookup, "lengthwise.v1.AccessService/RevokeToken", context, request, response,
+        [this](const v1::RevokeTokenRequest& asked,
+               const Caller& caller) -> absl::StatusOr<v1::RevokeTokenResponse> {
+          if (tokens_ == nullptr || !tokens_->IsRequired()) return NoTokens();
+          ASSIGN_OR_RETURN(v1::RevokeTokenResponse revoked, tokens_->Revoke(asked));
+          platform::LogInfo(absl::StrCat(caller.principal, " revoked ",
+                                         asked.token_id().empty()
+                                             ? absl::StrCat("all ", revoked.count(), " tokens")
+                                             : absl::StrCat("token ", asked.token_id()),
+                                         " of ", revoked.principal()));
+          return revoked;
+        });
+  }
+
+  grpc::ServerUnaryReactor* GetCaller(CallContext* context, const v1::GetCallerRequest* request,
+                                      v1::Caller* response) override {
+    return calls_.Serve(
+        Work::kMemory, "lengthwise.v1.AccessService/GetCaller", context, request, response,
+        [](const v1::GetCallerRequest&, const Caller& caller) -> absl::StatusOr<v1::Caller> {
+          v1::Caller described;
+          described.set_principal(caller.principal);
+          described.set_role(caller.role);
+          if (!caller.token_id.empty()) {
+            *described.mutable_expire_time() = ToTimestamp(caller.expire_time);
+          }
+          return described;
+        });
+  }
+
+ private:
+  Calls& calls_;
+  TokenStore* const tokens_;
+};
+
 }  // namespace
 
-grpc::ServerUnaryReactor* AccessService::CreateToken(grpc::CallbackServerContext* context,
-                                                     const v1::CreateTokenRequest* request,
-                                                     v1::CreateTokenResponse* response) {
-  return calls_.Serve(
-      Work::kLookup, "lengthwise.v1.AccessService/CreateToken", context, request, response,
-      [this](const v1::CreateTokenRequest& asked,
-             const Caller& caller) -> absl::StatusOr<v1::CreateTokenResponse> {
-        if (tokens_ == nullptr || !tokens_->IsRequired()) return NoTokens();
-        ASSIGN_OR_RETURN(v1::CreateTokenResponse created, tokens_->Create(asked));
-        const v1::Token& token = created.token();
-        platform::LogInfo(absl::StrCat(caller.principal, " created token ", token.token_id(),
-                                       " of ", token.principal(), ", ", RoleName(token.role())));
-        return created;
-      });
-}
-
-grpc::ServerUnaryReactor* AccessService::ListTokens(grpc::CallbackServerContext* context,
-                                                    const v1::ListTokensRequest* request,
-                                                    v1::ListTokensResponse* response) {
-  return calls_.Serve(Work::kLookup, "lengthwise.v1.AccessService/ListTokens", context, request,
-                      response,
-                      [this](const v1::ListTokensRequest&,
-                             const Caller&) -> absl::StatusOr<v1::ListTokensResponse> {
-                        if (tokens_ == nullptr) return v1::ListTokensResponse();
-                        return tokens_->List();
-                      });
-}
-
-grpc::ServerUnaryReactor* AccessService::RevokeToken(grpc::CallbackServerContext* context,
-                                                     const v1::RevokeTokenRequest* request,
-                                                     v1::RevokeTokenResponse* response) {
-  return calls_.Serve(
-      Work::kLookup, "lengthwise.v1.AccessService/RevokeToken", context, request, response,
-      [this](const v1::RevokeTokenRequest& asked,
-             const Caller& caller) -> absl::StatusOr<v1::RevokeTokenResponse> {
-        if (tokens_ == nullptr || !tokens_->IsRequired()) return NoTokens();
-        ASSIGN_OR_RETURN(v1::RevokeTokenResponse revoked, tokens_->Revoke(asked));
-        platform::LogInfo(absl::StrCat(caller.principal, " revoked ",
-                                       asked.token_id().empty()
-                                           ? absl::StrCat("all ", revoked.count(), " tokens")
-                                           : absl::StrCat("token ", asked.token_id()),
-                                       " of ", revoked.principal()));
-        return revoked;
-      });
-}
-
-grpc::ServerUnaryReactor* AccessService::GetCaller(grpc::CallbackServerContext* context,
-                                                   const v1::GetCallerRequest* request,
-                                                   v1::Caller* response) {
-  return calls_.Serve(
-      Work::kMemory, "lengthwise.v1.AccessService/GetCaller", context, request, response,
-      [](const v1::GetCallerRequest&, const Caller& caller) -> absl::StatusOr<v1::Caller> {
-        v1::Caller described;
-        described.set_principal(caller.principal);
-        described.set_role(caller.role);
-        if (!caller.token_id.empty()) {
-          *described.mutable_expire_time() = ToTimestamp(caller.expire_time);
-        }
-        return described;
-      });
+std::unique_ptr<grpc::Service> NewAccessService(Calls& calls, TokenStore* tokens) {
+  return std::make_unique<AccessService>(calls, tokens);
 }
 
 }  // namespace lengthwise::server

@@ -1,5 +1,3 @@
-#include "server/api/access_service.h"
-
 #include <chrono>
 #include <filesystem>
 #include <memory>
@@ -10,6 +8,7 @@
 #include "grpcpp/create_channel.h"
 #include "gtest/gtest.h"
 #include "proto/access_service.grpc.pb.h"
+#include "proto/experiment_service.grpc.pb.h"
 #include "rpc/status.h"
 #include "rpc/token.h"
 #include "server/api/rpc_server.h"

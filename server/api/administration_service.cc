@@ -1,7 +1,12 @@
-#include "server/api/administration_service.h"
+// lengthwise.v1.AdministrationService: backups and the state of the server.
+#include <memory>
 
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "platform/version.h"
+#include "proto/administration_service.grpc.pb.h"
 #include "proto/timestamps.h"
+#include "server/api/services.h"
 
 namespace lengthwise::server {
 namespace {
@@ -9,45 +14,60 @@ namespace {
 // Minimum time between responses. A copy reports progress far more often than anyone can read.
 constexpr absl::Duration kBetweenResponses = absl::Milliseconds(100);
 
+class AdministrationService final : public v1::AdministrationService::CallbackService {
+ public:
+  AdministrationService(Backups& backups, TransferThreads& transfers, Calls& calls)
+      : backups_(backups), transfers_(transfers), calls_(calls) {}
+
+  grpc::ServerWriteReactor<v1::BackUpResponse>* BackUp(CallContext* context,
+                                                       const v1::BackUpRequest* request) override {
+    return calls_.TellProgress<v1::BackUpResponse>(
+        transfers_, "lengthwise.v1.AdministrationService/BackUp", context, request,
+        [this](const v1::BackUpRequest& asked, const Caller&,
+               const ProgressStream<v1::BackUpResponse>::Tell& tell) {
+          absl::Time next = absl::InfinitePast();
+          return backups_.BackUp(asked, [&](const v1::BackUpResponse& response) {
+            if (!response.complete() && absl::Now() < next) return true;
+            next = absl::Now() + kBetweenResponses;
+            return tell(response);
+          });
+        });
+  }
+
+  grpc::ServerUnaryReactor* GetStorage(CallContext* context, const v1::GetStorageRequest* request,
+                                       v1::Storage* response) override {
+    return calls_.Serve(
+        Work::kFiles, "lengthwise.v1.AdministrationService/GetStorage", context, request, response,
+        [this](const v1::GetStorageRequest&, const Caller&) { return backups_.GetStorage(); });
+  }
+
+  grpc::ServerUnaryReactor* GetServer(CallContext* context, const v1::GetServerRequest* request,
+                                      v1::Server* response) override {
+    return calls_.Serve(
+        Work::kMemory, "lengthwise.v1.AdministrationService/GetServer", context, request, response,
+        [this](const v1::GetServerRequest&, const Caller&) -> absl::StatusOr<v1::Server> {
+          v1::Server server;
+          server.set_program_version(platform::kVersion);
+          server.set_source_revision(platform::kSourceRevision);
+          server.set_worker_api_version(platform::kWorkerApiVersion);
+          *server.mutable_start_time() = ToTimestamp(start_time_);
+          *server.mutable_time() = ToTimestamp(absl::Now());
+          return server;
+        });
+  }
+
+ private:
+  Backups& backups_;
+  TransferThreads& transfers_;
+  Calls& calls_;
+  const absl::Time start_time_ = absl::Now();
+};
+
 }  // namespace
 
-grpc::ServerWriteReactor<v1::BackUpResponse>* AdministrationService::BackUp(
-    grpc::CallbackServerContext* context, const v1::BackUpRequest* request) {
-  return calls_.TellProgress<v1::BackUpResponse>(
-      transfers_, "lengthwise.v1.AdministrationService/BackUp", context, request,
-      [this](const v1::BackUpRequest& asked, const Caller&,
-             const ProgressStream<v1::BackUpResponse>::Tell& tell) {
-        absl::Time next = absl::InfinitePast();
-        return backups_.BackUp(asked, [&](const v1::BackUpResponse& response) {
-          if (!response.complete() && absl::Now() < next) return true;
-          next = absl::Now() + kBetweenResponses;
-          return tell(response);
-        });
-      });
-}
-
-grpc::ServerUnaryReactor* AdministrationService::GetStorage(grpc::CallbackServerContext* context,
-                                                            const v1::GetStorageRequest* request,
-                                                            v1::Storage* response) {
-  return calls_.Serve(
-      Work::kFiles, "lengthwise.v1.AdministrationService/GetStorage", context, request, response,
-      [this](const v1::GetStorageRequest&, const Caller&) { return backups_.GetStorage(); });
-}
-
-grpc::ServerUnaryReactor* AdministrationService::GetServer(grpc::CallbackServerContext* context,
-                                                           const v1::GetServerRequest* request,
-                                                           v1::Server* response) {
-  return calls_.Serve(
-      Work::kMemory, "lengthwise.v1.AdministrationService/GetServer", context, request, response,
-      [this](const v1::GetServerRequest&, const Caller&) -> absl::StatusOr<v1::Server> {
-        v1::Server server;
-        server.set_program_version(platform::kVersion);
-        server.set_source_revision(platform::kSourceRevision);
-        server.set_worker_api_version(platform::kWorkerApiVersion);
-        *server.mutable_start_time() = ToTimestamp(start_time_);
-        *server.mutable_time() = ToTimestamp(absl::Now());
-        return server;
-      });
+std::unique_ptr<grpc::Service> NewAdministrationService(Backups& backups,
+                                                        TransferThreads& transfers, Calls& calls) {
+  return std::make_unique<AdministrationService>(backups, transfers, calls);
 }
 
 }  // namespace lengthwise::server

@@ -1,6 +1,4 @@
 // AdministrationService over a real connection.
-#include "server/api/administration_service.h"
-
 #include <chrono>
 #include <memory>
 #include <string>
@@ -11,6 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "platform/version.h"
+#include "proto/administration_service.grpc.pb.h"
 #include "server/api/test_server.h"
 
 namespace lengthwise::server {

@@ -34,6 +34,8 @@
 
 namespace lengthwise::server {
 
+using CallContext = grpc::CallbackServerContext;
+
 // The class of a unary rpc.
 enum class Work {
   // Reads memory only, or posts a command: runs on gRPC's thread.
@@ -103,9 +105,8 @@ class Calls {
   // handled. A call that waits too long for one gets DEADLINE_EXCEEDED. A client's calls wait for
   // no other client's (WorkPool); beyond WorkPool::kMostWaiting they get RESOURCE_EXHAUSTED.
   template <typename Request, typename Response, typename Handle>
-  grpc::ServerUnaryReactor* Serve(Work work, absl::string_view method,
-                                  grpc::CallbackServerContext* context, const Request* request,
-                                  Response* response, Handle handle) {
+  grpc::ServerUnaryReactor* Serve(Work work, absl::string_view method, CallContext* context,
+                                  const Request* request, Response* response, Handle handle) {
     absl::StatusOr<Caller> caller = gate_.Admit(*context, method, *request);
     if (!caller.ok()) {
       grpc::ServerUnaryReactor* const refused = context->DefaultReactor();
@@ -163,7 +164,7 @@ class Calls {
   // stream, which is registered while it is open, or refuses it. `Reactor` is gRPC's class for the
   // method. `request` is null for a method whose request is a stream.
   template <typename Reactor, typename Start>
-  Reactor* Open(absl::string_view method, grpc::CallbackServerContext* context,
+  Reactor* Open(absl::string_view method, CallContext* context,
                 const google::protobuf::Message* request, Start start) {
     absl::StatusOr<Gate::Admission> admission = request == nullptr
                                                     ? gate_.AdmitStream(*context, method)
@@ -179,8 +180,8 @@ class Calls {
   // It runs on one of `threads`, and so does each Next.
   template <typename Response, typename Request, typename OpenResponses>
   grpc::ServerWriteReactor<Response>* Push(TransferThreads& threads, absl::string_view method,
-                                           grpc::CallbackServerContext* context,
-                                           const Request* request, OpenResponses open) {
+                                           CallContext* context, const Request* request,
+                                           OpenResponses open) {
     using Stream = PullStream<Response>;
     return Open<grpc::ServerWriteReactor<Response>>(
         method, context, request, [&](const Caller& caller) -> absl::StatusOr<Stream*> {
@@ -197,8 +198,8 @@ class Calls {
   // slow client neither pins a snapshot nor costs the memory of the whole answer.
   template <typename Response, typename Request, typename Find, typename Read>
   grpc::ServerWriteReactor<Response>* PushEvents(TransferThreads& threads, absl::string_view method,
-                                                 grpc::CallbackServerContext* context,
-                                                 const Request* request, Find find, Read read) {
+                                                 CallContext* context, const Request* request,
+                                                 Find find, Read read) {
     return Push<Response>(
         threads, method, context, request,
         [find = std::move(find), read = std::move(read)](
@@ -220,8 +221,7 @@ class Calls {
   // It runs on one of `threads`.
   template <typename Response, typename Request, typename Run>
   grpc::ServerWriteReactor<Response>* TellProgress(TransferThreads& threads,
-                                                   absl::string_view method,
-                                                   grpc::CallbackServerContext* context,
+                                                   absl::string_view method, CallContext* context,
                                                    const Request* request, Run run) {
     using Stream = ProgressStream<Response>;
     return Open<grpc::ServerWriteReactor<Response>>(

@@ -1,13 +1,16 @@
-#include "server/api/catalogue_service.h"
-
+// lengthwise.v1.CatalogueService: lists a fixed set of entries, and resolves specifications.
+#include <memory>
 #include <string>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "catalogue/entry.h"
 #include "platform/status_macros.h"
+#include "proto/catalogue_service.grpc.pb.h"
 #include "rpc/status.h"
+#include "server/api/services.h"
 #include "server/api/validation.h"
 #include "specification/resolve.h"
 
@@ -69,6 +72,58 @@ std::string TaskKindName(tasks::TaskKind kind) {
   return "";
 }
 
+class CatalogueService final : public v1::CatalogueService::CallbackService {
+ public:
+  CatalogueService(std::vector<v1::CatalogueEntry> entries, Calls& calls)
+      : entries_(std::move(entries)), calls_(calls) {}
+
+  // Returns entries in the order in which the service got them. INVALID_ARGUMENT for an unknown
+  // kind.
+  grpc::ServerUnaryReactor* ListCatalogueEntries(
+      CallContext* context, const v1::ListCatalogueEntriesRequest* request,
+      v1::ListCatalogueEntriesResponse* response) override {
+    return calls_.Serve(
+        Work::kMemory, "lengthwise.v1.CatalogueService/ListCatalogueEntries", context, request,
+        response,
+        [this](const v1::ListCatalogueEntriesRequest& asked,
+               const Caller&) -> absl::StatusOr<v1::ListCatalogueEntriesResponse> {
+          if (!v1::CatalogueKind_IsValid(asked.kind())) {
+            return rpc::InvalidField("kind",
+                                     absl::StrCat("is ", static_cast<int>(asked.kind()),
+                                                  "; accepted: a CatalogueKind, 0 for all"));
+          }
+          v1::ListCatalogueEntriesResponse listed;
+          for (const v1::CatalogueEntry& entry : entries_) {
+            if (asked.kind() == v1::CATALOGUE_KIND_UNSPECIFIED || asked.kind() == entry.kind()) {
+              *listed.add_entries() = entry;
+            }
+          }
+          return listed;
+        });
+  }
+
+  grpc::ServerUnaryReactor* ResolveSpecification(
+      CallContext* context, const v1::ResolveSpecificationRequest* request,
+      v1::ResolveSpecificationResponse* response) override {
+    return calls_.Serve(Work::kQuery, "lengthwise.v1.CatalogueService/ResolveSpecification",
+                        context, request, response,
+                        [](const v1::ResolveSpecificationRequest& asked,
+                           const Caller&) -> absl::StatusOr<v1::ResolveSpecificationResponse> {
+                          RETURN_IF_ERROR(CheckSpecificationText(asked.specification_text()));
+                          ASSIGN_OR_RETURN(specification::Grid grid,
+                                           specification::Resolve(asked.specification_text(),
+                                                                  specification::Limits()));
+                          v1::ResolveSpecificationResponse resolved;
+                          *resolved.mutable_specification() = std::move(grid.specification);
+                          return resolved;
+                        });
+  }
+
+ private:
+  const std::vector<v1::CatalogueEntry> entries_;
+  Calls& calls_;
+};
+
 }  // namespace
 
 std::vector<v1::CatalogueEntry> CatalogueEntries(const specification::Catalogues& catalogues) {
@@ -106,43 +161,9 @@ std::vector<v1::CatalogueEntry> CatalogueEntries(const specification::Catalogues
   return entries;
 }
 
-grpc::ServerUnaryReactor* CatalogueService::ListCatalogueEntries(
-    grpc::CallbackServerContext* context, const v1::ListCatalogueEntriesRequest* request,
-    v1::ListCatalogueEntriesResponse* response) {
-  return calls_.Serve(
-      Work::kMemory, "lengthwise.v1.CatalogueService/ListCatalogueEntries", context, request,
-      response,
-      [this](const v1::ListCatalogueEntriesRequest& asked,
-             const Caller&) -> absl::StatusOr<v1::ListCatalogueEntriesResponse> {
-        if (!v1::CatalogueKind_IsValid(asked.kind())) {
-          return rpc::InvalidField("kind", absl::StrCat("is ", static_cast<int>(asked.kind()),
-                                                        "; accepted: a CatalogueKind, 0 for all"));
-        }
-        v1::ListCatalogueEntriesResponse listed;
-        for (const v1::CatalogueEntry& entry : entries_) {
-          if (asked.kind() == v1::CATALOGUE_KIND_UNSPECIFIED || asked.kind() == entry.kind()) {
-            *listed.add_entries() = entry;
-          }
-        }
-        return listed;
-      });
-}
-
-grpc::ServerUnaryReactor* CatalogueService::ResolveSpecification(
-    grpc::CallbackServerContext* context, const v1::ResolveSpecificationRequest* request,
-    v1::ResolveSpecificationResponse* response) {
-  return calls_.Serve(Work::kQuery, "lengthwise.v1.CatalogueService/ResolveSpecification", context,
-                      request, response,
-                      [](const v1::ResolveSpecificationRequest& asked,
-                         const Caller&) -> absl::StatusOr<v1::ResolveSpecificationResponse> {
-                        RETURN_IF_ERROR(CheckSpecificationText(asked.specification_text()));
-                        ASSIGN_OR_RETURN(specification::Grid grid,
-                                         specification::Resolve(asked.specification_text(),
-                                                                specification::Limits()));
-                        v1::ResolveSpecificationResponse resolved;
-                        *resolved.mutable_specification() = std::move(grid.specification);
-                        return resolved;
-                      });
+std::unique_ptr<grpc::Service> NewCatalogueService(std::vector<v1::CatalogueEntry> entries,
+                                                   Calls& calls) {
+  return std::make_unique<CatalogueService>(std::move(entries), calls);
 }
 
 }  // namespace lengthwise::server

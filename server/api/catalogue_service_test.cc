@@ -1,11 +1,11 @@
-#include "server/api/catalogue_service.h"
-
 #include <map>
 #include <set>
 #include <string>
 #include <utility>
 
 #include "gtest/gtest.h"
+#include "proto/catalogue_service.grpc.pb.h"
+#include "server/api/services.h"
 
 namespace lengthwise::server {
 namespace {

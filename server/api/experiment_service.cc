@@ -1,5 +1,4 @@
-#include "server/api/experiment_service.h"
-
+// lengthwise.v1.ExperimentService, implemented with the core.
 #include <memory>
 #include <optional>
 #include <string>
@@ -8,9 +7,11 @@
 #include "absl/algorithm/container.h"
 #include "models/networks/catalogue.h"
 #include "platform/status_macros.h"
+#include "proto/experiment_service.grpc.pb.h"
 #include "rpc/status.h"
 #include "server/api/artifact_upload.h"
 #include "server/api/queries.h"
+#include "server/api/services.h"
 #include "server/api/validation.h"
 #include "server/api/watch_reactor.h"
 #include "server/security/authorization.h"
@@ -41,340 +42,363 @@ bool HasCode(const v1::ExperimentSpecification& specification) {
   });
 }
 
+class ExperimentService final : public v1::ExperimentService::CallbackService {
+ public:
+  ExperimentService(Core& core, platform::WorkPool& watchers, TransferThreads& transfers,
+                    OpenStreams& streams, Calls& calls)
+      : core_(core), watchers_(watchers), transfers_(transfers), streams_(streams), calls_(calls) {}
+
+  grpc::ServerUnaryReactor* CreateExperiment(CallContext* context,
+                                             const v1::CreateExperimentRequest* request,
+                                             v1::CreateExperimentResponse* response) override {
+    return calls_.Serve(Work::kQuery, "lengthwise.v1.ExperimentService/CreateExperiment", context,
+                        request, response,
+                        [this](const v1::CreateExperimentRequest& asked, const Caller& caller,
+                               Done<v1::CreateExperimentResponse> done) {
+                          absl::Status status = CheckCreateExperiment(asked);
+                          if (status.ok()) status = MaySubmitFor(caller, asked.owner());
+                          if (!status.ok()) return done(status);
+                          absl::StatusOr<Submission> prepared =
+                              core_.submissions().PrepareCreation(InNameOf(caller, asked));
+                          if (!prepared.ok()) return done(prepared.status());
+                          if (HasCode(prepared->grid.specification)) {
+                            status = MaySubmitCode(caller, core_.options().python_networks_from);
+                          }
+                          if (!status.ok()) return done(status);
+                          core_.Submit(std::make_shared<Submission>(*std::move(prepared)),
+                                       &Submissions::Create, std::move(done));
+                        });
+  }
+
+  grpc::ServerUnaryReactor* ExtendExperiment(CallContext* context,
+                                             const v1::ExtendExperimentRequest* request,
+                                             v1::ExtendExperimentResponse* response) override {
+    return calls_.Serve(Work::kQuery, "lengthwise.v1.ExperimentService/ExtendExperiment", context,
+                        request, response,
+                        [this](const v1::ExtendExperimentRequest& asked, const Caller& caller,
+                               Done<v1::ExtendExperimentResponse> done) {
+                          absl::Status status = CheckOwner(caller, asked.name());
+                          if (status.ok()) status = CheckExtendExperiment(asked);
+                          if (!status.ok()) return done(status);
+                          Extend(asked, done);
+                        });
+  }
+
+  grpc::ServerUnaryReactor* EvaluateTrial(CallContext* context,
+                                          const v1::EvaluateTrialRequest* request,
+                                          v1::CreateExperimentResponse* response) override {
+    return calls_.Serve(Work::kFiles, "lengthwise.v1.ExperimentService/EvaluateTrial", context,
+                        request, response,
+                        [this](const v1::EvaluateTrialRequest& asked, const Caller& caller,
+                               Done<v1::CreateExperimentResponse> done) {
+                          absl::Status status = CheckEvaluateTrial(asked);
+                          if (status.ok()) status = MaySubmitFor(caller, asked.owner());
+                          if (!status.ok()) return done(status);
+                          absl::StatusOr<Submission> prepared =
+                              core_.submissions().PrepareEvaluation(InNameOf(caller, asked));
+                          if (!prepared.ok()) return done(prepared.status());
+                          core_.Submit(std::make_shared<Submission>(*std::move(prepared)),
+                                       &Submissions::Evaluate, std::move(done));
+                        });
+  }
+
+  grpc::ServerUnaryReactor* GetExperiment(CallContext* context,
+                                          const v1::GetExperimentRequest* request,
+                                          v1::Experiment* response) override {
+    // kQuery, because it measures the experiment's disk use.
+    return calls_.Serve(Work::kQuery, "lengthwise.v1.ExperimentService/GetExperiment", context,
+                        request, response,
+                        [this](const v1::GetExperimentRequest& asked,
+                               const Caller&) -> absl::StatusOr<v1::Experiment> {
+                          RETURN_IF_ERROR(CheckExperimentName("name", asked.name()));
+                          return core_.reads().GetExperiment(asked.name());
+                        });
+  }
+
+  grpc::ServerUnaryReactor* FindExperiment(CallContext* context,
+                                           const v1::FindExperimentRequest* request,
+                                           v1::FindExperimentResponse* response) override {
+    return calls_.Serve(Work::kQuery, "lengthwise.v1.ExperimentService/FindExperiment", context,
+                        request, response,
+                        [this](const v1::FindExperimentRequest& asked,
+                               const Caller&) -> absl::StatusOr<v1::FindExperimentResponse> {
+                          RETURN_IF_ERROR(CheckText("text", asked.text(), kMaxNameBytes));
+                          return core_.reads().FindExperiment(asked);
+                        });
+  }
+
+  grpc::ServerUnaryReactor* ListExperiments(CallContext* context,
+                                            const v1::ListExperimentsRequest* request,
+                                            v1::ListExperimentsResponse* response) override {
+    return calls_.Serve(Work::kLookup, "lengthwise.v1.ExperimentService/ListExperiments", context,
+                        request, response,
+                        [this](const v1::ListExperimentsRequest& asked,
+                               const Caller&) -> absl::StatusOr<v1::ListExperimentsResponse> {
+                          RETURN_IF_ERROR(CheckPage(asked.page_size(), asked.page_token()));
+                          return core_.reads().ListExperiments(asked);
+                        });
+  }
+
+  grpc::ServerUnaryReactor* CancelExperiment(CallContext* context,
+                                             const v1::CancelExperimentRequest* request,
+                                             v1::Experiment* response) override {
+    return calls_.Serve(
+        Work::kChange, "lengthwise.v1.ExperimentService/CancelExperiment", context, request,
+        response,
+        [this](const v1::CancelExperimentRequest& asked, const Caller& caller,
+               Done<v1::Experiment> done) {
+          absl::Status status = CheckOwner(caller, asked.name());
+          if (status.ok()) status = CheckExperimentName("name", asked.name());
+          if (status.ok()) status = CheckText("reason", asked.reason(), kMaxReasonBytes);
+          if (!status.ok()) return done(status);
+          core_.loop().PostParts<v1::Experiment>(
+              [this, &asked, by = PrincipalOf(caller), parts = std::make_shared<Parts>()] {
+                return core_.experiments().Cancel(asked, by, *parts);
+              },
+              std::move(done), BytesOfCall(asked));
+        });
+  }
+
+  grpc::ServerUnaryReactor* RetryTrials(CallContext* context, const v1::RetryTrialsRequest* request,
+                                        v1::RetryTrialsResponse* response) override {
+    return calls_.Serve(
+        Work::kChange, "lengthwise.v1.ExperimentService/RetryTrials", context, request, response,
+        [this](const v1::RetryTrialsRequest& asked, const Caller& caller,
+               Done<v1::RetryTrialsResponse> done) {
+          absl::Status status = CheckOwner(caller, asked.name());
+          if (status.ok()) status = CheckRetryTrials(asked);
+          if (!status.ok()) return done(status);
+          core_.loop().PostParts<v1::RetryTrialsResponse>(
+              [this, &asked, by = PrincipalOf(caller), parts = std::make_shared<Parts>()] {
+                return core_.experiments().RetryTrials(asked, by, *parts);
+              },
+              std::move(done), BytesOfCall(asked));
+        });
+  }
+
+  grpc::ServerUnaryReactor* DeleteExperiment(CallContext* context,
+                                             const v1::DeleteExperimentRequest* request,
+                                             v1::DeleteExperimentResponse* response) override {
+    return calls_.Serve(Work::kChange, "lengthwise.v1.ExperimentService/DeleteExperiment", context,
+                        request, response,
+                        [this](const v1::DeleteExperimentRequest& asked, const Caller& caller,
+                               Done<v1::DeleteExperimentResponse> done) {
+                          absl::Status status = CheckOwner(caller, asked.name());
+                          if (status.ok()) status = CheckExperimentName("name", asked.name());
+                          if (!status.ok()) return done(status);
+                          core_.loop().Post<v1::DeleteExperimentResponse>(
+                              [this, &asked] { return core_.experiments().Delete(asked); },
+                              std::move(done),
+                              /*bytes=*/0, BytesOfCall(asked));
+                        });
+  }
+
+  grpc::ServerUnaryReactor* GetTrial(CallContext* context, const v1::GetTrialRequest* request,
+                                     v1::Trial* response) override {
+    return calls_.Serve(
+        Work::kLookup, "lengthwise.v1.ExperimentService/GetTrial", context, request, response,
+        [this](const v1::GetTrialRequest& asked, const Caller&) -> absl::StatusOr<v1::Trial> {
+          RETURN_IF_ERROR(CheckTrialName("name", asked.name()));
+          return core_.reads().GetTrial(asked.name());
+        });
+  }
+
+  grpc::ServerUnaryReactor* ListTrials(CallContext* context, const v1::ListTrialsRequest* request,
+                                       v1::ListTrialsResponse* response) override {
+    return calls_.Serve(Work::kLookup, "lengthwise.v1.ExperimentService/ListTrials", context,
+                        request, response,
+                        [this](const v1::ListTrialsRequest& asked,
+                               const Caller&) -> absl::StatusOr<v1::ListTrialsResponse> {
+                          RETURN_IF_ERROR(CheckExperimentName("parent", asked.parent()));
+                          RETURN_IF_ERROR(CheckPage(asked.page_size(), asked.page_token()));
+                          RETURN_IF_ERROR(CheckText("filter", asked.filter(), kMaxFilterBytes));
+                          return core_.reads().ListTrials(asked);
+                        });
+  }
+
+  grpc::ServerUnaryReactor* CancelTrial(CallContext* context, const v1::CancelTrialRequest* request,
+                                        v1::Trial* response) override {
+    return calls_.Serve(
+        Work::kChange, "lengthwise.v1.ExperimentService/CancelTrial", context, request, response,
+        [this](const v1::CancelTrialRequest& asked, const Caller& caller, Done<v1::Trial> done) {
+          absl::Status status = CheckOwner(caller, asked.name());
+          if (status.ok()) status = CheckTrialName("name", asked.name());
+          if (status.ok()) status = CheckText("reason", asked.reason(), kMaxReasonBytes);
+          if (!status.ok()) return done(status);
+          core_.loop().Post<v1::Trial>(
+              [this, &asked, by = PrincipalOf(caller)] {
+                return core_.experiments().CancelTrial(asked, by);
+              },
+              std::move(done), /*bytes=*/0, BytesOfCall(asked));
+        });
+  }
+
+  grpc::ServerWriteReactor<v1::WatchExperimentResponse>* WatchExperiment(
+      CallContext* context, const v1::WatchExperimentRequest* request) override {
+    return calls_.Open<grpc::ServerWriteReactor<v1::WatchExperimentResponse>>(
+        "lengthwise.v1.ExperimentService/WatchExperiment", context, request,
+        [&](const Caller& caller) -> absl::StatusOr<WatchReactor*> {
+          RETURN_IF_ERROR(CheckExperimentOrTrialName("name", request->name()));
+          if (request->start_position() < 0) {
+            return rpc::InvalidField("start_position",
+                                     "is negative; accepted: 0 for all, or next_position");
+          }
+          // Its own lane: a watch does not wait for the same client's queries.
+          return WatchReactor::Start(*request, core_.event_log(), watchers_, streams_,
+                                     "watches of " + ClientOf(*context, caller));
+        });
+  }
+
+  grpc::ServerUnaryReactor* QueryLossCurves(CallContext* context,
+                                            const v1::QueryLossCurvesRequest* request,
+                                            v1::QueryLossCurvesResponse* response) override {
+    return calls_.Serve(Work::kQuery, "lengthwise.v1.ExperimentService/QueryLossCurves", context,
+                        request, response,
+                        [this](const v1::QueryLossCurvesRequest& asked, const Caller&) {
+                          return LossCurves(core_.event_log(), asked);
+                        });
+  }
+
+  grpc::ServerUnaryReactor* SummarizeExperiment(
+      CallContext* context, const v1::SummarizeExperimentRequest* request,
+      v1::SummarizeExperimentResponse* response) override {
+    return calls_.Serve(Work::kQuery, "lengthwise.v1.ExperimentService/SummarizeExperiment",
+                        context, request, response,
+                        [this](const v1::SummarizeExperimentRequest& asked, const Caller&) {
+                          return Summary(core_.reads(), asked);
+                        });
+  }
+
+  grpc::ServerUnaryReactor* QueryLengthAccuracies(
+      CallContext* context, const v1::QueryLengthAccuraciesRequest* request,
+      v1::QueryLengthAccuraciesResponse* response) override {
+    return calls_.Serve(Work::kQuery, "lengthwise.v1.ExperimentService/QueryLengthAccuracies",
+                        context, request, response,
+                        [this](const v1::QueryLengthAccuraciesRequest& asked, const Caller&) {
+                          return LengthAccuracies(core_.event_log(), asked);
+                        });
+  }
+
+  grpc::ServerWriteReactor<v1::AttentionMap>* QueryAttentionMaps(
+      CallContext* context, const v1::QueryAttentionMapsRequest* request) override {
+    return calls_.PushEvents<v1::AttentionMap>(
+        transfers_, "lengthwise.v1.ExperimentService/QueryAttentionMaps", context, request,
+        [this](const v1::QueryAttentionMapsRequest& asked) {
+          return AttentionMaps(core_.event_log(), asked);
+        },
+        [this](const v1::QueryAttentionMapsRequest& asked,
+               int64_t position) -> absl::StatusOr<v1::AttentionMap> {
+          ASSIGN_OR_RETURN(v1::Event event, EventAt(core_.event_log(), asked.name(), position));
+          return std::move(*event.mutable_attention_map());
+        });
+  }
+
+  grpc::ServerWriteReactor<v1::Projection>* QueryProjections(
+      CallContext* context, const v1::QueryProjectionsRequest* request) override {
+    return calls_.PushEvents<v1::Projection>(
+        transfers_, "lengthwise.v1.ExperimentService/QueryProjections", context, request,
+        [this](const v1::QueryProjectionsRequest& asked) {
+          return Projections(core_.event_log(), asked);
+        },
+        [this](const v1::QueryProjectionsRequest& asked,
+               int64_t position) -> absl::StatusOr<v1::Projection> {
+          ASSIGN_OR_RETURN(v1::Event event, EventAt(core_.event_log(), asked.name(), position));
+          return std::move(*event.mutable_projection());
+        });
+  }
+
+  grpc::ServerWriteReactor<v1::Event>* QueryAnalyses(
+      CallContext* context, const v1::QueryAnalysesRequest* request) override {
+    return calls_.PushEvents<v1::Event>(
+        transfers_, "lengthwise.v1.ExperimentService/QueryAnalyses", context, request,
+        [this](const v1::QueryAnalysesRequest& asked) {
+          return Analyses(core_.event_log(), asked);
+        },
+        [this](const v1::QueryAnalysesRequest& asked, int64_t position) {
+          return EventAt(core_.event_log(), asked.name(), position);
+        });
+  }
+
+  grpc::ServerWriteReactor<v1::DownloadModelResponse>* DownloadModel(
+      CallContext* context, const v1::DownloadModelRequest* request) override {
+    return calls_.Push<v1::DownloadModelResponse>(
+        transfers_, "lengthwise.v1.ExperimentService/DownloadModel", context, request,
+        [this](const v1::DownloadModelRequest& asked,
+               const Caller&) -> absl::StatusOr<Next<v1::DownloadModelResponse>> {
+          RETURN_IF_ERROR(CheckTrialName("name", asked.name()));
+          ASSIGN_OR_RETURN(OpenedModel opened, core_.artifacts().OpenModel(asked.name()));
+          const auto model = std::make_shared<OpenedModel>(std::move(opened));
+          return [model,
+                  begun =
+                      false]() mutable -> absl::StatusOr<std::optional<v1::DownloadModelResponse>> {
+            v1::DownloadModelResponse response;
+            if (!std::exchange(begun, true)) {
+              *response.mutable_checkpoint() = model->checkpoint;
+              response.set_step(model->step);
+              return response;
+            }
+            ASSIGN_OR_RETURN(std::string chunk, model->bytes->Next());
+            if (chunk.empty()) return std::nullopt;
+            response.set_data(std::move(chunk));
+            return response;
+          };
+        });
+  }
+
+  grpc::ServerReadReactor<v1::UploadDataRequest>* UploadData(
+      CallContext* context, v1::UploadDataResponse* /*response*/) override {
+    return calls_.Open<grpc::ServerReadReactor<v1::UploadDataRequest>>(
+        "lengthwise.v1.ExperimentService/UploadData", context, nullptr,
+        [this, context](const Caller& caller) -> absl::StatusOr<DataUpload*> {
+          return DataUpload::Start(
+              *context, caller,
+              [this, principal = caller.principal](const v1::UploadDataRequest::Header& header)
+                  -> absl::StatusOr<std::unique_ptr<ArtifactWriter>> {
+                RETURN_IF_ERROR(CheckSha256("header.sha256", header.sha256()));
+                return core_.artifacts().WriteData(header, principal);
+              },
+              transfers_, streams_);
+        });
+  }
+
+ private:
+  // PERMISSION_DENIED unless the caller may change the experiment `name`, or the experiment of the
+  // trial `name`. Reads the store, unless the caller may change all experiments (Work::kChange).
+  absl::Status CheckOwner(const Caller& caller, absl::string_view name) {
+    if (caller.role == v1::ADMIN) return absl::OkStatus();
+    RETURN_IF_ERROR(CheckExperimentOrTrialName("name", name));
+    ASSIGN_OR_RETURN(const std::string owner, core_.reads().GetOwner(name));
+    return MayChange(caller, name, owner);
+  }
+
+  // Prepares and posts an extension, again if another one came in between.
+  void Extend(const v1::ExtendExperimentRequest& asked,
+              const Done<v1::ExtendExperimentResponse>& done) {
+    absl::StatusOr<Extension> prepared = core_.submissions().PrepareExtension(asked);
+    if (!prepared.ok()) return done(prepared.status());
+    const auto extension = std::make_shared<const Extension>(*std::move(prepared));
+    core_.loop().Post<v1::ExtendExperimentResponse>(
+        [this, extension] { return core_.submissions().Extend(*extension); },
+        [this, &asked, done](absl::StatusOr<v1::ExtendExperimentResponse> response) {
+          if (!absl::IsAborted(response.status())) return done(std::move(response));
+          watchers_.Submit("extensions", [this, &asked, done] { Extend(asked, done); });
+        },
+        extension->bytes());
+  }
+
+  Core& core_;
+  platform::WorkPool& watchers_;
+  TransferThreads& transfers_;
+  OpenStreams& streams_;
+  Calls& calls_;
+};
+
 }  // namespace
 
-absl::Status ExperimentService::CheckOwner(const Caller& caller, absl::string_view name) {
-  if (caller.role == v1::ADMIN) return absl::OkStatus();
-  RETURN_IF_ERROR(CheckExperimentOrTrialName("name", name));
-  ASSIGN_OR_RETURN(const std::string owner, core_.reads().GetOwner(name));
-  return MayChange(caller, name, owner);
-}
-
-grpc::ServerUnaryReactor* ExperimentService::CreateExperiment(
-    grpc::CallbackServerContext* context, const v1::CreateExperimentRequest* request,
-    v1::CreateExperimentResponse* response) {
-  return calls_.Serve(Work::kQuery, "lengthwise.v1.ExperimentService/CreateExperiment", context,
-                      request, response,
-                      [this](const v1::CreateExperimentRequest& asked, const Caller& caller,
-                             Done<v1::CreateExperimentResponse> done) {
-                        absl::Status status = CheckCreateExperiment(asked);
-                        if (status.ok()) status = MaySubmitFor(caller, asked.owner());
-                        if (!status.ok()) return done(status);
-                        absl::StatusOr<Submission> prepared =
-                            core_.submissions().PrepareCreation(InNameOf(caller, asked));
-                        if (!prepared.ok()) return done(prepared.status());
-                        if (HasCode(prepared->grid.specification)) {
-                          status = MaySubmitCode(caller, core_.options().python_networks_from);
-                        }
-                        if (!status.ok()) return done(status);
-                        core_.Submit(std::make_shared<Submission>(*std::move(prepared)),
-                                     &Submissions::Create, std::move(done));
-                      });
-}
-
-grpc::ServerUnaryReactor* ExperimentService::ExtendExperiment(
-    grpc::CallbackServerContext* context, const v1::ExtendExperimentRequest* request,
-    v1::ExtendExperimentResponse* response) {
-  return calls_.Serve(Work::kQuery, "lengthwise.v1.ExperimentService/ExtendExperiment", context,
-                      request, response,
-                      [this](const v1::ExtendExperimentRequest& asked, const Caller& caller,
-                             Done<v1::ExtendExperimentResponse> done) {
-                        absl::Status status = CheckOwner(caller, asked.name());
-                        if (status.ok()) status = CheckExtendExperiment(asked);
-                        if (!status.ok()) return done(status);
-                        Extend(asked, done);
-                      });
-}
-
-void ExperimentService::Extend(const v1::ExtendExperimentRequest& asked,
-                               const Done<v1::ExtendExperimentResponse>& done) {
-  absl::StatusOr<Extension> prepared = core_.submissions().PrepareExtension(asked);
-  if (!prepared.ok()) return done(prepared.status());
-  const auto extension = std::make_shared<const Extension>(*std::move(prepared));
-  core_.loop().Post<v1::ExtendExperimentResponse>(
-      [this, extension] { return core_.submissions().Extend(*extension); },
-      [this, &asked, done](absl::StatusOr<v1::ExtendExperimentResponse> response) {
-        if (!absl::IsAborted(response.status())) return done(std::move(response));
-        watchers_.Submit("extensions", [this, &asked, done] { Extend(asked, done); });
-      },
-      extension->bytes());
-}
-
-grpc::ServerUnaryReactor* ExperimentService::EvaluateTrial(grpc::CallbackServerContext* context,
-                                                           const v1::EvaluateTrialRequest* request,
-                                                           v1::CreateExperimentResponse* response) {
-  return calls_.Serve(Work::kFiles, "lengthwise.v1.ExperimentService/EvaluateTrial", context,
-                      request, response,
-                      [this](const v1::EvaluateTrialRequest& asked, const Caller& caller,
-                             Done<v1::CreateExperimentResponse> done) {
-                        absl::Status status = CheckEvaluateTrial(asked);
-                        if (status.ok()) status = MaySubmitFor(caller, asked.owner());
-                        if (!status.ok()) return done(status);
-                        absl::StatusOr<Submission> prepared =
-                            core_.submissions().PrepareEvaluation(InNameOf(caller, asked));
-                        if (!prepared.ok()) return done(prepared.status());
-                        core_.Submit(std::make_shared<Submission>(*std::move(prepared)),
-                                     &Submissions::Evaluate, std::move(done));
-                      });
-}
-
-grpc::ServerUnaryReactor* ExperimentService::GetExperiment(grpc::CallbackServerContext* context,
-                                                           const v1::GetExperimentRequest* request,
-                                                           v1::Experiment* response) {
-  // kQuery, because it measures the experiment's disk use.
-  return calls_.Serve(Work::kQuery, "lengthwise.v1.ExperimentService/GetExperiment", context,
-                      request, response,
-                      [this](const v1::GetExperimentRequest& asked,
-                             const Caller&) -> absl::StatusOr<v1::Experiment> {
-                        RETURN_IF_ERROR(CheckExperimentName("name", asked.name()));
-                        return core_.reads().GetExperiment(asked.name());
-                      });
-}
-
-grpc::ServerUnaryReactor* ExperimentService::FindExperiment(
-    grpc::CallbackServerContext* context, const v1::FindExperimentRequest* request,
-    v1::FindExperimentResponse* response) {
-  return calls_.Serve(Work::kQuery, "lengthwise.v1.ExperimentService/FindExperiment", context,
-                      request, response,
-                      [this](const v1::FindExperimentRequest& asked,
-                             const Caller&) -> absl::StatusOr<v1::FindExperimentResponse> {
-                        RETURN_IF_ERROR(CheckText("text", asked.text(), kMaxNameBytes));
-                        return core_.reads().FindExperiment(asked);
-                      });
-}
-
-grpc::ServerUnaryReactor* ExperimentService::ListExperiments(
-    grpc::CallbackServerContext* context, const v1::ListExperimentsRequest* request,
-    v1::ListExperimentsResponse* response) {
-  return calls_.Serve(Work::kLookup, "lengthwise.v1.ExperimentService/ListExperiments", context,
-                      request, response,
-                      [this](const v1::ListExperimentsRequest& asked,
-                             const Caller&) -> absl::StatusOr<v1::ListExperimentsResponse> {
-                        RETURN_IF_ERROR(CheckPage(asked.page_size(), asked.page_token()));
-                        return core_.reads().ListExperiments(asked);
-                      });
-}
-
-grpc::ServerUnaryReactor* ExperimentService::CancelExperiment(
-    grpc::CallbackServerContext* context, const v1::CancelExperimentRequest* request,
-    v1::Experiment* response) {
-  return calls_.Serve(
-      Work::kChange, "lengthwise.v1.ExperimentService/CancelExperiment", context, request, response,
-      [this](const v1::CancelExperimentRequest& asked, const Caller& caller,
-             Done<v1::Experiment> done) {
-        absl::Status status = CheckOwner(caller, asked.name());
-        if (status.ok()) status = CheckExperimentName("name", asked.name());
-        if (status.ok()) status = CheckText("reason", asked.reason(), kMaxReasonBytes);
-        if (!status.ok()) return done(status);
-        core_.loop().PostParts<v1::Experiment>(
-            [this, &asked, by = PrincipalOf(caller), parts = std::make_shared<Parts>()] {
-              return core_.experiments().Cancel(asked, by, *parts);
-            },
-            std::move(done), BytesOfCall(asked));
-      });
-}
-
-grpc::ServerUnaryReactor* ExperimentService::RetryTrials(grpc::CallbackServerContext* context,
-                                                         const v1::RetryTrialsRequest* request,
-                                                         v1::RetryTrialsResponse* response) {
-  return calls_.Serve(
-      Work::kChange, "lengthwise.v1.ExperimentService/RetryTrials", context, request, response,
-      [this](const v1::RetryTrialsRequest& asked, const Caller& caller,
-             Done<v1::RetryTrialsResponse> done) {
-        absl::Status status = CheckOwner(caller, asked.name());
-        if (status.ok()) status = CheckRetryTrials(asked);
-        if (!status.ok()) return done(status);
-        core_.loop().PostParts<v1::RetryTrialsResponse>(
-            [this, &asked, by = PrincipalOf(caller), parts = std::make_shared<Parts>()] {
-              return core_.experiments().RetryTrials(asked, by, *parts);
-            },
-            std::move(done), BytesOfCall(asked));
-      });
-}
-
-grpc::ServerUnaryReactor* ExperimentService::DeleteExperiment(
-    grpc::CallbackServerContext* context, const v1::DeleteExperimentRequest* request,
-    v1::DeleteExperimentResponse* response) {
-  return calls_.Serve(
-      Work::kChange, "lengthwise.v1.ExperimentService/DeleteExperiment", context, request, response,
-      [this](const v1::DeleteExperimentRequest& asked, const Caller& caller,
-             Done<v1::DeleteExperimentResponse> done) {
-        absl::Status status = CheckOwner(caller, asked.name());
-        if (status.ok()) status = CheckExperimentName("name", asked.name());
-        if (!status.ok()) return done(status);
-        core_.loop().Post<v1::DeleteExperimentResponse>(
-            [this, &asked] { return core_.experiments().Delete(asked); }, std::move(done),
-            /*bytes=*/0, BytesOfCall(asked));
-      });
-}
-
-grpc::ServerUnaryReactor* ExperimentService::GetTrial(grpc::CallbackServerContext* context,
-                                                      const v1::GetTrialRequest* request,
-                                                      v1::Trial* response) {
-  return calls_.Serve(
-      Work::kLookup, "lengthwise.v1.ExperimentService/GetTrial", context, request, response,
-      [this](const v1::GetTrialRequest& asked, const Caller&) -> absl::StatusOr<v1::Trial> {
-        RETURN_IF_ERROR(CheckTrialName("name", asked.name()));
-        return core_.reads().GetTrial(asked.name());
-      });
-}
-
-grpc::ServerUnaryReactor* ExperimentService::ListTrials(grpc::CallbackServerContext* context,
-                                                        const v1::ListTrialsRequest* request,
-                                                        v1::ListTrialsResponse* response) {
-  return calls_.Serve(Work::kLookup, "lengthwise.v1.ExperimentService/ListTrials", context, request,
-                      response,
-                      [this](const v1::ListTrialsRequest& asked,
-                             const Caller&) -> absl::StatusOr<v1::ListTrialsResponse> {
-                        RETURN_IF_ERROR(CheckExperimentName("parent", asked.parent()));
-                        RETURN_IF_ERROR(CheckPage(asked.page_size(), asked.page_token()));
-                        RETURN_IF_ERROR(CheckText("filter", asked.filter(), kMaxFilterBytes));
-                        return core_.reads().ListTrials(asked);
-                      });
-}
-
-grpc::ServerUnaryReactor* ExperimentService::CancelTrial(grpc::CallbackServerContext* context,
-                                                         const v1::CancelTrialRequest* request,
-                                                         v1::Trial* response) {
-  return calls_.Serve(
-      Work::kChange, "lengthwise.v1.ExperimentService/CancelTrial", context, request, response,
-      [this](const v1::CancelTrialRequest& asked, const Caller& caller, Done<v1::Trial> done) {
-        absl::Status status = CheckOwner(caller, asked.name());
-        if (status.ok()) status = CheckTrialName("name", asked.name());
-        if (status.ok()) status = CheckText("reason", asked.reason(), kMaxReasonBytes);
-        if (!status.ok()) return done(status);
-        core_.loop().Post<v1::Trial>(
-            [this, &asked, by = PrincipalOf(caller)] {
-              return core_.experiments().CancelTrial(asked, by);
-            },
-            std::move(done), /*bytes=*/0, BytesOfCall(asked));
-      });
-}
-
-grpc::ServerWriteReactor<v1::WatchExperimentResponse>* ExperimentService::WatchExperiment(
-    grpc::CallbackServerContext* context, const v1::WatchExperimentRequest* request) {
-  return calls_.Open<grpc::ServerWriteReactor<v1::WatchExperimentResponse>>(
-      "lengthwise.v1.ExperimentService/WatchExperiment", context, request,
-      [&](const Caller& caller) -> absl::StatusOr<WatchReactor*> {
-        RETURN_IF_ERROR(CheckExperimentOrTrialName("name", request->name()));
-        if (request->start_position() < 0) {
-          return rpc::InvalidField("start_position",
-                                   "is negative; accepted: 0 for all, or next_position");
-        }
-        // Its own lane: a watch does not wait for the same client's queries.
-        return WatchReactor::Start(*request, core_.event_log(), watchers_, streams_,
-                                   "watches of " + ClientOf(*context, caller));
-      });
-}
-
-grpc::ServerUnaryReactor* ExperimentService::QueryLossCurves(
-    grpc::CallbackServerContext* context, const v1::QueryLossCurvesRequest* request,
-    v1::QueryLossCurvesResponse* response) {
-  return calls_.Serve(Work::kQuery, "lengthwise.v1.ExperimentService/QueryLossCurves", context,
-                      request, response,
-                      [this](const v1::QueryLossCurvesRequest& asked, const Caller&) {
-                        return LossCurves(core_.event_log(), asked);
-                      });
-}
-
-grpc::ServerUnaryReactor* ExperimentService::SummarizeExperiment(
-    grpc::CallbackServerContext* context, const v1::SummarizeExperimentRequest* request,
-    v1::SummarizeExperimentResponse* response) {
-  return calls_.Serve(Work::kQuery, "lengthwise.v1.ExperimentService/SummarizeExperiment", context,
-                      request, response,
-                      [this](const v1::SummarizeExperimentRequest& asked, const Caller&) {
-                        return Summary(core_.reads(), asked);
-                      });
-}
-
-grpc::ServerUnaryReactor* ExperimentService::QueryLengthAccuracies(
-    grpc::CallbackServerContext* context, const v1::QueryLengthAccuraciesRequest* request,
-    v1::QueryLengthAccuraciesResponse* response) {
-  return calls_.Serve(Work::kQuery, "lengthwise.v1.ExperimentService/QueryLengthAccuracies",
-                      context, request, response,
-                      [this](const v1::QueryLengthAccuraciesRequest& asked, const Caller&) {
-                        return LengthAccuracies(core_.event_log(), asked);
-                      });
-}
-
-grpc::ServerWriteReactor<v1::AttentionMap>* ExperimentService::QueryAttentionMaps(
-    grpc::CallbackServerContext* context, const v1::QueryAttentionMapsRequest* request) {
-  return calls_.PushEvents<v1::AttentionMap>(
-      transfers_, "lengthwise.v1.ExperimentService/QueryAttentionMaps", context, request,
-      [this](const v1::QueryAttentionMapsRequest& asked) {
-        return AttentionMaps(core_.event_log(), asked);
-      },
-      [this](const v1::QueryAttentionMapsRequest& asked,
-             int64_t position) -> absl::StatusOr<v1::AttentionMap> {
-        ASSIGN_OR_RETURN(v1::Event event, EventAt(core_.event_log(), asked.name(), position));
-        return std::move(*event.mutable_attention_map());
-      });
-}
-
-grpc::ServerWriteReactor<v1::Projection>* ExperimentService::QueryProjections(
-    grpc::CallbackServerContext* context, const v1::QueryProjectionsRequest* request) {
-  return calls_.PushEvents<v1::Projection>(
-      transfers_, "lengthwise.v1.ExperimentService/QueryProjections", context, request,
-      [this](const v1::QueryProjectionsRequest& asked) {
-        return Projections(core_.event_log(), asked);
-      },
-      [this](const v1::QueryProjectionsRequest& asked,
-             int64_t position) -> absl::StatusOr<v1::Projection> {
-        ASSIGN_OR_RETURN(v1::Event event, EventAt(core_.event_log(), asked.name(), position));
-        return std::move(*event.mutable_projection());
-      });
-}
-
-grpc::ServerWriteReactor<v1::Event>* ExperimentService::QueryAnalyses(
-    grpc::CallbackServerContext* context, const v1::QueryAnalysesRequest* request) {
-  return calls_.PushEvents<v1::Event>(
-      transfers_, "lengthwise.v1.ExperimentService/QueryAnalyses", context, request,
-      [this](const v1::QueryAnalysesRequest& asked) { return Analyses(core_.event_log(), asked); },
-      [this](const v1::QueryAnalysesRequest& asked, int64_t position) {
-        return EventAt(core_.event_log(), asked.name(), position);
-      });
-}
-
-grpc::ServerWriteReactor<v1::DownloadModelResponse>* ExperimentService::DownloadModel(
-    grpc::CallbackServerContext* context, const v1::DownloadModelRequest* request) {
-  return calls_.Push<v1::DownloadModelResponse>(
-      transfers_, "lengthwise.v1.ExperimentService/DownloadModel", context, request,
-      [this](const v1::DownloadModelRequest& asked,
-             const Caller&) -> absl::StatusOr<Next<v1::DownloadModelResponse>> {
-        RETURN_IF_ERROR(CheckTrialName("name", asked.name()));
-        ASSIGN_OR_RETURN(OpenedModel opened, core_.artifacts().OpenModel(asked.name()));
-        const auto model = std::make_shared<OpenedModel>(std::move(opened));
-        return
-            [model,
-             begun = false]() mutable -> absl::StatusOr<std::optional<v1::DownloadModelResponse>> {
-              v1::DownloadModelResponse response;
-              if (!std::exchange(begun, true)) {
-                *response.mutable_checkpoint() = model->checkpoint;
-                response.set_step(model->step);
-                return response;
-              }
-              ASSIGN_OR_RETURN(std::string chunk, model->bytes->Next());
-              if (chunk.empty()) return std::nullopt;
-              response.set_data(std::move(chunk));
-              return response;
-            };
-      });
-}
-
-grpc::ServerReadReactor<v1::UploadDataRequest>* ExperimentService::UploadData(
-    grpc::CallbackServerContext* context, v1::UploadDataResponse* /*response*/) {
-  return calls_.Open<grpc::ServerReadReactor<v1::UploadDataRequest>>(
-      "lengthwise.v1.ExperimentService/UploadData", context, nullptr,
-      [this, context](const Caller& caller) -> absl::StatusOr<DataUpload*> {
-        return DataUpload::Start(
-            *context, caller,
-            [this, principal = caller.principal](const v1::UploadDataRequest::Header& header)
-                -> absl::StatusOr<std::unique_ptr<ArtifactWriter>> {
-              RETURN_IF_ERROR(CheckSha256("header.sha256", header.sha256()));
-              return core_.artifacts().WriteData(header, principal);
-            },
-            transfers_, streams_);
-      });
+std::unique_ptr<grpc::Service> NewExperimentService(Core& core, platform::WorkPool& watchers,
+                                                    TransferThreads& transfers,
+                                                    OpenStreams& streams, Calls& calls) {
+  return std::make_unique<ExperimentService>(core, watchers, transfers, streams, calls);
 }
 
 }  // namespace lengthwise::server

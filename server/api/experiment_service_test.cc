@@ -1,5 +1,3 @@
-#include "server/api/experiment_service.h"
-
 #include <chrono>
 #include <memory>
 #include <string>
@@ -12,10 +10,11 @@
 #include "gtest/gtest.h"
 #include "proto/access_service.grpc.pb.h"
 #include "proto/catalogue_service.grpc.pb.h"
+#include "proto/experiment_service.grpc.pb.h"
 #include "proto/rpc_details.pb.h"
-#include "server/api/catalogue_service.h"
 #include "server/api/queries.h"
 #include "server/api/rpc_server.h"
+#include "server/api/services.h"
 #include "server/api/test_server.h"
 #include "specification/catalogues.h"
 

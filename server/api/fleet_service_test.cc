@@ -1,10 +1,9 @@
-#include "server/api/fleet_service.h"
-
 #include <chrono>
 #include <string>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "proto/fleet_service.grpc.pb.h"
 #include "server/api/test_server.h"
 
 namespace lengthwise::server {

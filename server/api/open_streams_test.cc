@@ -7,6 +7,8 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "proto/experiment_service.grpc.pb.h"
+#include "proto/worker_service.grpc.pb.h"
 #include "server/api/rpc_server.h"
 #include "server/api/test_server.h"
 #include "server/security/token_store.h"

@@ -1,11 +1,16 @@
-#include "server/api/reflection_service.h"
-
+// grpc.reflection.v1alpha.ServerReflection for callers with a token. gRPC's own service admits
+// everyone and holds a thread for each stream.
 #include <memory>
 #include <set>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/descriptor.pb.h"
 #include "grpc/grpc.h"
+#include "server/api/reflection.grpc.pb.h"
+#include "server/api/services.h"
 
 namespace lengthwise::server {
 namespace {
@@ -123,13 +128,31 @@ class Reflection final : public Reactor,
   absl::Status stopped_ ABSL_GUARDED_BY(mutex_);  // the reason; OK while running
 };
 
+class ReflectionService final
+    : public grpc::reflection::v1alpha::ServerReflection::CallbackService {
+ public:
+  ReflectionService(std::vector<std::string> services, OpenStreams& streams, Calls& calls)
+      : services_(std::move(services)), streams_(streams), calls_(calls) {}
+
+  Reactor* ServerReflectionInfo(CallContext* context) override {
+    return calls_.Open<Reactor>("grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
+                                context, nullptr,
+                                [&](const Caller&) -> absl::StatusOr<Reflection*> {
+                                  return Reflection::Start(*context, streams_, services_);
+                                });
+  }
+
+ private:
+  const std::vector<std::string> services_;
+  OpenStreams& streams_;
+  Calls& calls_;
+};
+
 }  // namespace
 
-Reactor* ReflectionService::ServerReflectionInfo(grpc::CallbackServerContext* context) {
-  return calls_.Open<Reactor>("grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
-                              context, nullptr, [&](const Caller&) -> absl::StatusOr<Reflection*> {
-                                return Reflection::Start(*context, streams_, services_);
-                              });
+std::unique_ptr<grpc::Service> NewReflectionService(std::vector<std::string> services,
+                                                    OpenStreams& streams, Calls& calls) {
+  return std::make_unique<ReflectionService>(std::move(services), streams, calls);
 }
 
 }  // namespace lengthwise::server

@@ -7,7 +7,14 @@
 #include "grpcpp/security/server_credentials.h"
 #include "grpcpp/server_builder.h"
 #include "platform/status_macros.h"
+#include "proto/access_service.grpc.pb.h"
+#include "proto/administration_service.grpc.pb.h"
+#include "proto/catalogue_service.grpc.pb.h"
+#include "proto/experiment_service.grpc.pb.h"
+#include "proto/fleet_service.grpc.pb.h"
+#include "proto/worker_service.grpc.pb.h"
 #include "rpc/transport.h"
+#include "server/api/services.h"
 
 namespace lengthwise::server {
 namespace {
@@ -65,13 +72,7 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(Options options, Cor
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
                              options.pings.least_interval_ms());
-  builder.RegisterService(&server->experiments_);
-  builder.RegisterService(&server->workers_);
-  builder.RegisterService(&server->fleet_);
-  builder.RegisterService(&server->catalogue_);
-  builder.RegisterService(&server->administration_);
-  builder.RegisterService(&server->access_);
-  builder.RegisterService(&server->reflection_);
+  for (const auto& service : server->services_) builder.RegisterService(service.get());
   if (server->audit_ != nullptr) options.interceptors.push_back(server->audit_->Interceptor());
   builder.experimental().SetInterceptorCreators(std::move(options.interceptors));
   server->server_ = builder.BuildAndStart();
@@ -130,14 +131,16 @@ RpcServer::RpcServer(const Options& options, std::unique_ptr<Edge> edge, Core& c
               .queries = readers_,
               .files = transfers_.pool,
               .checkpoints = worker_uploads_.pool},
-             *streams_),
-      experiments_(core, readers_, transfers_, *streams_, calls_),
-      workers_(core, worker_transfers_, worker_uploads_, *streams_, calls_),
-      fleet_(core.reads(), calls_),
-      catalogue_(options.catalogue, calls_),
-      administration_(core.backups(), transfers_, calls_),
-      access_(calls_, options.tokens),
-      reflection_(Services(), *streams_, calls_) {}
+             *streams_) {
+  services_.push_back(NewExperimentService(core, readers_, transfers_, *streams_, calls_));
+  services_.push_back(
+      NewWorkerService(core, worker_transfers_, worker_uploads_, *streams_, calls_));
+  services_.push_back(NewFleetService(core.reads(), calls_));
+  services_.push_back(NewCatalogueService(options.catalogue, calls_));
+  services_.push_back(NewAdministrationService(core.backups(), transfers_, calls_));
+  services_.push_back(NewAccessService(calls_, options.tokens));
+  services_.push_back(NewReflectionService(Services(), *streams_, calls_));
+}
 
 RpcServer::~RpcServer() {
   if (server_ != nullptr) Stop(absl::ZeroDuration());

@@ -8,22 +8,16 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "grpcpp/impl/service_type.h"
 #include "grpcpp/server.h"
 #include "grpcpp/support/server_interceptor.h"
 #include "platform/periodic_thread.h"
 #include "platform/work_pool.h"
 #include "proto/catalogue_service.pb.h"
 #include "rpc/transport.h"
-#include "server/api/access_service.h"
-#include "server/api/administration_service.h"
 #include "server/api/calls.h"
-#include "server/api/catalogue_service.h"
-#include "server/api/experiment_service.h"
-#include "server/api/fleet_service.h"
 #include "server/api/open_streams.h"
 #include "server/api/push_stream.h"
-#include "server/api/reflection_service.h"
-#include "server/api/worker_service.h"
 #include "server/coordination/core.h"
 #include "server/edge/edge.h"
 #include "server/security/audit_log.h"
@@ -108,13 +102,7 @@ class RpcServer {
   TransferThreads worker_transfers_;
   TransferThreads worker_uploads_;
   Calls calls_;
-  ExperimentService experiments_;
-  WorkerService workers_;
-  FleetService fleet_;
-  CatalogueService catalogue_;
-  AdministrationService administration_;
-  AccessService access_;
-  ReflectionService reflection_;
+  std::vector<std::unique_ptr<grpc::Service>> services_;
   // Ends streams whose token was revoked or has expired. Null without tokens.
   std::unique_ptr<platform::PeriodicThread> recheck_;
   std::unique_ptr<grpc::Server> server_;

@@ -15,6 +15,8 @@
 #include "platform/descriptors.h"
 #include "platform/files.h"
 #include "proto/catalogue_service.grpc.pb.h"
+#include "proto/experiment_service.grpc.pb.h"
+#include "proto/worker_service.grpc.pb.h"
 #include "rpc/test_certificates.h"
 #include "server/api/byte_call.h"
 #include "server/api/test_server.h"

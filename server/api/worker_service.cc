@@ -1,5 +1,4 @@
-#include "server/api/worker_service.h"
-
+// lengthwise.v1.WorkerService, implemented with the core.
 #include <memory>
 #include <optional>
 #include <string>
@@ -9,9 +8,11 @@
 #include "absl/strings/string_view.h"
 #include "platform/status_macros.h"
 #include "proto/printable_message.h"
+#include "proto/worker_service.grpc.pb.h"
 #include "rpc/status.h"
 #include "server/api/artifact_upload.h"
 #include "server/api/event_stream.h"
+#include "server/api/services.h"
 #include "server/api/validation.h"
 
 namespace lengthwise::server {
@@ -42,117 +43,136 @@ absl::Status CheckCall(const v1::SynchronizeRequest& call) {
       "wait", absl::StrCat("is ", seconds, " s and ", nanos, " ns; accepted: 0 to 60 s"));
 }
 
+class WorkerService final : public v1::WorkerService::CallbackService {
+ public:
+  WorkerService(Core& core, TransferThreads& downloads, TransferThreads& uploads,
+                OpenStreams& streams, Calls& calls)
+      : core_(core), downloads_(downloads), uploads_(uploads), streams_(streams), calls_(calls) {}
+
+  grpc::ServerUnaryReactor* Synchronize(CallContext* context, const v1::SynchronizeRequest* request,
+                                        v1::SynchronizeResponse* response) override {
+    return calls_.Serve(Work::kMemory, "lengthwise.v1.WorkerService/Synchronize", context, request,
+                        response,
+                        [this, context](const v1::SynchronizeRequest& asked, const Caller& caller,
+                                        Done<v1::SynchronizeResponse> done) {
+                          absl::Status status = CheckCall(asked);
+                          if (!status.ok()) return done(status);
+                          // gRPC keeps the context alive until the answer.
+                          core_.loop().Synchronize(
+                              Printable(asked), caller.principal,
+                              [context] { return context->IsCancelled(); }, std::move(done));
+                        });
+  }
+
+  grpc::ServerUnaryReactor* RegisterWorker(CallContext* context,
+                                           const v1::RegisterWorkerRequest* request,
+                                           v1::RegisterWorkerResponse* response) override {
+    return calls_.Serve(
+        Work::kMemory, "lengthwise.v1.WorkerService/RegisterWorker", context, request, response,
+        [](const v1::RegisterWorkerRequest& asked,
+           const Caller&) -> absl::StatusOr<v1::RegisterWorkerResponse> {
+          RETURN_IF_ERROR(Leases::CheckVersion(asked.worker()));
+          return absl::FailedPreconditionError("workers of this version call Synchronize");
+        });
+  }
+
+  grpc::ServerBidiReactor<v1::StreamEventsRequest, v1::StreamEventsResponse>* StreamEvents(
+      CallContext* context) override {
+    constexpr absl::string_view kMethod = "lengthwise.v1.WorkerService/StreamEvents";
+    return calls_.Open<grpc::ServerBidiReactor<v1::StreamEventsRequest, v1::StreamEventsResponse>>(
+        kMethod, context, nullptr,
+        [this, context, kMethod](const Caller& caller) -> absl::StatusOr<EventStream*> {
+          return EventStream::Start(
+              [this, context, kMethod](v1::StreamEventsRequest asked, std::string by,
+                                       Done<v1::StreamEventsResponse> done) {
+                // Only for the audit log: Store checks the lease again and answers with a refusal,
+                // and the stream continues.
+                if (!asked.events().empty()) {
+                  const absl::Status status =
+                      core_.lease_ids().Check(asked.lease_id(), asked.fencing_token(), by);
+                  if (!status.ok()) {
+                    calls_.Refuse(*context, kMethod, asked.events(0).trial(), status);
+                  }
+                }
+                const int64_t bytes = static_cast<int64_t>(asked.ByteSizeLong());
+                core_.loop().Post<v1::StreamEventsResponse>(
+                    [this, asked = std::move(asked), by = std::move(by)] {
+                      return core_.intake().Store(asked, by);
+                    },
+                    std::move(done), bytes);
+              },
+              streams_, caller.principal);
+        });
+  }
+
+  grpc::ServerReadReactor<v1::UploadArtifactRequest>* UploadArtifact(
+      CallContext* context, v1::UploadArtifactResponse* response) override {
+    return calls_.Open<grpc::ServerReadReactor<v1::UploadArtifactRequest>>(
+        "lengthwise.v1.WorkerService/UploadArtifact", context, nullptr,
+        [this, context](const Caller& caller) -> absl::StatusOr<ArtifactUpload*> {
+          return ArtifactUpload::Start(
+              *context, caller,
+              [this, by = caller.principal](const v1::UploadArtifactRequest::Header& header)
+                  -> absl::StatusOr<std::unique_ptr<ArtifactWriter>> {
+                RETURN_IF_ERROR(CheckArtifactHeader(header));
+                return core_.artifacts().Write(header, by);
+              },
+              uploads_, streams_);
+        });
+  }
+
+  grpc::ServerWriteReactor<v1::DownloadArtifactResponse>* DownloadArtifact(
+      CallContext* context, const v1::DownloadArtifactRequest* request) override {
+    return calls_.Push<v1::DownloadArtifactResponse>(
+        downloads_, "lengthwise.v1.WorkerService/DownloadArtifact", context, request,
+        [this](const v1::DownloadArtifactRequest& asked,
+               const Caller& caller) -> absl::StatusOr<Next<v1::DownloadArtifactResponse>> {
+          RETURN_IF_ERROR(CheckTrialName("trial", asked.trial()));
+          RETURN_IF_ERROR(CheckSha256("sha256", asked.sha256()));
+          ASSIGN_OR_RETURN(auto opened, core_.artifacts().Open(asked, caller.principal));
+          const std::shared_ptr<ArtifactStore::Reader> bytes = std::move(opened);
+          return [bytes]() -> absl::StatusOr<std::optional<v1::DownloadArtifactResponse>> {
+            ASSIGN_OR_RETURN(std::string chunk, bytes->Next());
+            if (chunk.empty()) return std::nullopt;
+            v1::DownloadArtifactResponse response;
+            response.set_data(std::move(chunk));
+            return response;
+          };
+        });
+  }
+
+  grpc::ServerUnaryReactor* SignTransfer(CallContext* context,
+                                         const v1::SignTransferRequest* request,
+                                         v1::SignTransferResponse* response) override {
+    return calls_.Serve(
+        Work::kCheckpoints, "lengthwise.v1.WorkerService/SignTransfer", context, request, response,
+        [this](const v1::SignTransferRequest& asked,
+               const Caller& caller) -> absl::StatusOr<v1::SignTransferResponse> {
+          RETURN_IF_ERROR(CheckTrialName("trial", asked.trial()));
+          RETURN_IF_ERROR(CheckSha256("sha256", asked.sha256()));
+          if (asked.direction() != v1::SignTransferRequest::PUT &&
+              asked.direction() != v1::SignTransferRequest::GET) {
+            return rpc::InvalidField(
+                "direction", absl::StrCat("is ", asked.direction(), "; accepted: PUT or GET"));
+          }
+          return core_.artifacts().SignTransfer(asked, caller.principal);
+        });
+  }
+
+ private:
+  Core& core_;
+  TransferThreads& downloads_;
+  TransferThreads& uploads_;
+  OpenStreams& streams_;
+  Calls& calls_;
+};
+
 }  // namespace
 
-grpc::ServerUnaryReactor* WorkerService::Synchronize(grpc::CallbackServerContext* context,
-                                                     const v1::SynchronizeRequest* request,
-                                                     v1::SynchronizeResponse* response) {
-  return calls_.Serve(Work::kMemory, "lengthwise.v1.WorkerService/Synchronize", context, request,
-                      response,
-                      [this, context](const v1::SynchronizeRequest& asked, const Caller& caller,
-                                      Done<v1::SynchronizeResponse> done) {
-                        absl::Status status = CheckCall(asked);
-                        if (!status.ok()) return done(status);
-                        // gRPC keeps the context alive until the answer.
-                        core_.loop().Synchronize(
-                            Printable(asked), caller.principal,
-                            [context] { return context->IsCancelled(); }, std::move(done));
-                      });
-}
-
-grpc::ServerUnaryReactor* WorkerService::RegisterWorker(grpc::CallbackServerContext* context,
-                                                        const v1::RegisterWorkerRequest* request,
-                                                        v1::RegisterWorkerResponse* response) {
-  return calls_.Serve(
-      Work::kMemory, "lengthwise.v1.WorkerService/RegisterWorker", context, request, response,
-      [](const v1::RegisterWorkerRequest& asked,
-         const Caller&) -> absl::StatusOr<v1::RegisterWorkerResponse> {
-        RETURN_IF_ERROR(Leases::CheckVersion(asked.worker()));
-        return absl::FailedPreconditionError("workers of this version call Synchronize");
-      });
-}
-
-grpc::ServerBidiReactor<v1::StreamEventsRequest, v1::StreamEventsResponse>*
-WorkerService::StreamEvents(grpc::CallbackServerContext* context) {
-  constexpr absl::string_view kMethod = "lengthwise.v1.WorkerService/StreamEvents";
-  return calls_.Open<grpc::ServerBidiReactor<v1::StreamEventsRequest, v1::StreamEventsResponse>>(
-      kMethod, context, nullptr,
-      [this, context, kMethod](const Caller& caller) -> absl::StatusOr<EventStream*> {
-        return EventStream::Start(
-            [this, context, kMethod](v1::StreamEventsRequest asked, std::string by,
-                                     Done<v1::StreamEventsResponse> done) {
-              // Only for the audit log: Store checks the lease again and answers with a refusal,
-              // and the stream continues.
-              if (!asked.events().empty()) {
-                const absl::Status status =
-                    core_.lease_ids().Check(asked.lease_id(), asked.fencing_token(), by);
-                if (!status.ok()) {
-                  calls_.Refuse(*context, kMethod, asked.events(0).trial(), status);
-                }
-              }
-              const int64_t bytes = static_cast<int64_t>(asked.ByteSizeLong());
-              core_.loop().Post<v1::StreamEventsResponse>(
-                  [this, asked = std::move(asked), by = std::move(by)] {
-                    return core_.intake().Store(asked, by);
-                  },
-                  std::move(done), bytes);
-            },
-            streams_, caller.principal);
-      });
-}
-
-grpc::ServerReadReactor<v1::UploadArtifactRequest>* WorkerService::UploadArtifact(
-    grpc::CallbackServerContext* context, v1::UploadArtifactResponse* response) {
-  return calls_.Open<grpc::ServerReadReactor<v1::UploadArtifactRequest>>(
-      "lengthwise.v1.WorkerService/UploadArtifact", context, nullptr,
-      [this, context](const Caller& caller) -> absl::StatusOr<ArtifactUpload*> {
-        return ArtifactUpload::Start(
-            *context, caller,
-            [this, by = caller.principal](const v1::UploadArtifactRequest::Header& header)
-                -> absl::StatusOr<std::unique_ptr<ArtifactWriter>> {
-              RETURN_IF_ERROR(CheckArtifactHeader(header));
-              return core_.artifacts().Write(header, by);
-            },
-            uploads_, streams_);
-      });
-}
-
-grpc::ServerWriteReactor<v1::DownloadArtifactResponse>* WorkerService::DownloadArtifact(
-    grpc::CallbackServerContext* context, const v1::DownloadArtifactRequest* request) {
-  return calls_.Push<v1::DownloadArtifactResponse>(
-      downloads_, "lengthwise.v1.WorkerService/DownloadArtifact", context, request,
-      [this](const v1::DownloadArtifactRequest& asked,
-             const Caller& caller) -> absl::StatusOr<Next<v1::DownloadArtifactResponse>> {
-        RETURN_IF_ERROR(CheckTrialName("trial", asked.trial()));
-        RETURN_IF_ERROR(CheckSha256("sha256", asked.sha256()));
-        ASSIGN_OR_RETURN(auto opened, core_.artifacts().Open(asked, caller.principal));
-        const std::shared_ptr<ArtifactStore::Reader> bytes = std::move(opened);
-        return [bytes]() -> absl::StatusOr<std::optional<v1::DownloadArtifactResponse>> {
-          ASSIGN_OR_RETURN(std::string chunk, bytes->Next());
-          if (chunk.empty()) return std::nullopt;
-          v1::DownloadArtifactResponse response;
-          response.set_data(std::move(chunk));
-          return response;
-        };
-      });
-}
-
-grpc::ServerUnaryReactor* WorkerService::SignTransfer(grpc::CallbackServerContext* context,
-                                                      const v1::SignTransferRequest* request,
-                                                      v1::SignTransferResponse* response) {
-  return calls_.Serve(
-      Work::kCheckpoints, "lengthwise.v1.WorkerService/SignTransfer", context, request, response,
-      [this](const v1::SignTransferRequest& asked,
-             const Caller& caller) -> absl::StatusOr<v1::SignTransferResponse> {
-        RETURN_IF_ERROR(CheckTrialName("trial", asked.trial()));
-        RETURN_IF_ERROR(CheckSha256("sha256", asked.sha256()));
-        if (asked.direction() != v1::SignTransferRequest::PUT &&
-            asked.direction() != v1::SignTransferRequest::GET) {
-          return rpc::InvalidField(
-              "direction", absl::StrCat("is ", asked.direction(), "; accepted: PUT or GET"));
-        }
-        return core_.artifacts().SignTransfer(asked, caller.principal);
-      });
+std::unique_ptr<grpc::Service> NewWorkerService(Core& core, TransferThreads& downloads,
+                                                TransferThreads& uploads, OpenStreams& streams,
+                                                Calls& calls) {
+  return std::make_unique<WorkerService>(core, downloads, uploads, streams, calls);
 }
 
 }  // namespace lengthwise::server

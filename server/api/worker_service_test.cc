@@ -1,5 +1,3 @@
-#include "server/api/worker_service.h"
-
 #include <chrono>
 #include <functional>
 #include <future>
@@ -18,6 +16,7 @@
 #include "platform/sha256.h"
 #include "platform/version.h"
 #include "proto/administration_service.grpc.pb.h"
+#include "proto/worker_service.grpc.pb.h"
 #include "server/api/event_stream.h"
 #include "server/api/rpc_server.h"
 #include "server/api/test_server.h"

@@ -16,6 +16,7 @@
 #include "monitoring/scrape.h"
 #include "platform/files.h"
 #include "platform/mutex.h"
+#include "proto/experiment_service.grpc.pb.h"
 #include "server/api/rpc_server.h"
 #include "server/api/test_server.h"
 #include "server/security/audit_log.h"

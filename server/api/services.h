@@ -1,0 +1,56 @@
+// The services of the API, each defined in its own file. All references must outlive a service.
+#ifndef LENGTHWISE_SERVER_API_SERVICES_H_
+#define LENGTHWISE_SERVER_API_SERVICES_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "grpcpp/impl/service_type.h"
+#include "platform/work_pool.h"
+#include "proto/catalogue_service.pb.h"
+#include "server/api/calls.h"
+#include "server/api/open_streams.h"
+#include "server/api/push_stream.h"
+#include "server/coordination/core.h"
+#include "server/security/token_store.h"
+#include "specification/catalogues.h"
+
+namespace lengthwise::server {
+
+// `watchers` read pages of events; `transfers` read models and large answers.
+std::unique_ptr<grpc::Service> NewExperimentService(Core& core, platform::WorkPool& watchers,
+                                                    TransferThreads& transfers,
+                                                    OpenStreams& streams, Calls& calls);
+
+// `downloads` and `uploads` serve only workers' checkpoints, one direction each, so that neither
+// users who download models nor a resuming fleet delay uploads.
+std::unique_ptr<grpc::Service> NewWorkerService(Core& core, TransferThreads& downloads,
+                                                TransferThreads& uploads, OpenStreams& streams,
+                                                Calls& calls);
+
+std::unique_ptr<grpc::Service> NewFleetService(Reads& reads, Calls& calls);
+
+// Lists `entries` in their order.
+std::unique_ptr<grpc::Service> NewCatalogueService(std::vector<v1::CatalogueEntry> entries,
+                                                   Calls& calls);
+
+// Backups run on `transfers`.
+std::unique_ptr<grpc::Service> NewAdministrationService(Backups& backups,
+                                                        TransferThreads& transfers, Calls& calls);
+
+// `tokens` is null for a server that never has tokens.
+std::unique_ptr<grpc::Service> NewAccessService(Calls& calls, TokenStore* tokens);
+
+// For callers with a token. `services` are full names.
+std::unique_ptr<grpc::Service> NewReflectionService(std::vector<std::string> services,
+                                                    OpenStreams& streams, Calls& calls);
+
+// Tasks, encodings, networks, optimizers, schedules and protocols, each in the order of its
+// catalogue, with the facts of their kind: for example a task's "chomsky_level", "random_accuracy"
+// and "permutation_invariant", and an encoding's "uses_positions".
+std::vector<v1::CatalogueEntry> CatalogueEntries(const specification::Catalogues& catalogues);
+
+}  // namespace lengthwise::server
+
+#endif  // LENGTHWISE_SERVER_API_SERVICES_H_
