@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
-"""Tabulates the results of benchmarks/gpu.sh: model-steps a second of each program, and Nsight Compute's counters by
-kernel.
+"""Tabulates results of tests/gpu/lease.sh: model-steps a second of each program, or the time of each kernel of a step.
 
-  benchmarks/gpu_tables.py steps.jsonl [kernels.csv]
+  benchmarks/gpu_tables.py steps.jsonl | kernels.csv
 """
 from __future__ import annotations
 
@@ -10,13 +9,7 @@ import collections
 import csv
 import json
 import pathlib
-import statistics
 import sys
-
-KERNELS = 6
-COUNTERS = {"Duration": "duration", "Compute (SM) Throughput": "SM", "DRAM Throughput": "DRAM",
-            "Achieved Occupancy": "occupancy", "Registers Per Thread": "registers"}
-
 
 def print_rates(lines: list[str]) -> None:
     """Prints a row for each precision, length and pack: each program's model-steps a second, and its ratio to ours."""
@@ -44,28 +37,22 @@ def print_rates(lines: list[str]) -> None:
 
 
 def print_kernels(lines: list[str]) -> None:
-    """Prints the means of the counters for the kernels that took longest."""
+    """Prints the launches and the time of each kernel, by Nsight Compute's gpu__time_duration.sum, in nanoseconds."""
     start = next((i for i, line in enumerate(lines) if line.startswith('"ID"')), None)
     if start is None:
         print("Nsight Compute counted nothing: no kernel was found, or its counters are not readable here")
         return
-    values: dict[str, dict[str, list[float]]] = collections.defaultdict(lambda: collections.defaultdict(list))
-    units: dict[str, str] = {}
+    times: dict[str, list[float]] = collections.defaultdict(list)
     for row in csv.DictReader(lines[start:]):
-        if row["Metric Name"] in COUNTERS:
-            values[row["Kernel Name"]][row["Metric Name"]].append(float(row["Metric Value"].replace(",", "")))
-            units[row["Metric Name"]] = row["Metric Unit"]
-    longest = sorted(values, key=lambda name: -sum(values[name]["Duration"]))[:KERNELS]
-    for name in longest:
-        means = [f"{label} {statistics.mean(values[name][counter]):.4g} {units[counter]}"
-                 for counter, label in COUNTERS.items() if values[name][counter]]
-        print(f"{name.partition('(')[0][:90]}: {len(values[name]['Duration'])} launches, {', '.join(means)}")
+        times[row["Kernel Name"].partition("(")[0][:90]].append(float(row["Metric Value"].replace(",", "")))
+    print("| kernel | launches | ms |\n| --- | ---: | ---: |")
+    for name in sorted(times, key=lambda name: -sum(times[name])):
+        print(f"| {name} | {len(times[name])} | {sum(times[name]) / 1e6:.3f} |")
 
 
 def main() -> None:
-    print_rates(pathlib.Path(sys.argv[1]).read_text().splitlines())
-    if len(sys.argv) > 2:
-        print_kernels(pathlib.Path(sys.argv[2]).read_text().splitlines())
+    path = pathlib.Path(sys.argv[1])
+    (print_kernels if path.suffix == ".csv" else print_rates)(path.read_text().splitlines())
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 #include "command_line/definition.h"
-#include "models/kernels/adam_cuda.h"
+#include "models/kernels/cuda_capability.h"
 #include "models/python_network/process.h"
 #include "platform/descriptors.h"
 #include "platform/flag_checks.h"
@@ -112,8 +112,7 @@ std::string DescribeLibTorch() {
   if (!best.ok()) return absl::StrCat("warning: ", best.status().message());
   std::vector<std::string> lines = {
       absl::StrCat("LibTorch ", best->provenance.libtorch_version()),
-      // All CUDA kernels are built together.
-      absl::StrCat(kernels::HasAdamCuda() ? "with" : "without", " CUDA kernels")};
+      absl::StrCat(kernels::HasCudaKernels() ? "with" : "without", " CUDA kernels")};
   if (best->cuda) {
     lines.push_back(
         absl::StrCat("CUDA ", best->provenance.cuda_version(), " on ", best->provenance.device()));

@@ -44,20 +44,16 @@ struct FusedGradients {
 };
 
 // Selects part 0, 1 or 2 of [P, B, n, 3 d], or part 0 of [P, B, n, d]. T is the kernels' type for
-// the tensor's.
+// the tensor's; const if the part is only read.
 template <typename T>
-kernels::HeadVectors<const T> Part(const at::Tensor& features, int64_t d, int64_t heads,
-                                   int64_t part) {
-  return {.data = static_cast<const T*>(features.const_data_ptr()) + part * d,
-          .member = features.stride(0),
-          .sequence = features.stride(1),
-          .head = d / heads,
-          .token = features.stride(2)};
-}
-
-template <typename T>
-kernels::HeadVectors<T> MutablePart(at::Tensor& features, int64_t d, int64_t heads, int64_t part) {
-  return {.data = static_cast<T*>(features.mutable_data_ptr()) + part * d,
+kernels::HeadVectors<T> Part(const at::Tensor& features, int64_t d, int64_t heads, int64_t part) {
+  T* data = nullptr;
+  if constexpr (std::is_const_v<T>) {
+    data = static_cast<T*>(features.const_data_ptr());
+  } else {
+    data = static_cast<T*>(features.mutable_data_ptr());
+  }
+  return {.data = data + part * d,
           .member = features.stride(0),
           .sequence = features.stride(1),
           .head = d / heads,
@@ -84,9 +80,9 @@ kernels::AttentionInputsOf<T> Inputs(const FusedCall& call) {
                 .queries = call.count,
                 .keys = qkv.size(2),
                 .head_size = d / call.heads},
-      .queries = Part<T>(qkv, d, call.heads, 0),
-      .keys = Part<T>(qkv, d, call.heads, 1),
-      .values = Part<T>(qkv, d, call.heads, 2),
+      .queries = Part<const T>(qkv, d, call.heads, 0),
+      .keys = Part<const T>(qkv, d, call.heads, 1),
+      .values = Part<const T>(qkv, d, call.heads, 2),
       .terms = {.additive = DataOrNull(terms.additive),
                 .additive_shared = terms.additive.defined() && terms.additive.size(0) == 1,
                 .relative = DataOrNull(terms.relative),
@@ -104,7 +100,7 @@ kernels::AttentionInputsOf<T> Inputs(const FusedCall& call) {
 template <typename T>
 void Forward(const FusedCall& call, at::Tensor& output, float* log_sum_exp) {
   const kernels::AttentionInputsOf<T> inputs = Inputs<T>(call);
-  const auto to = MutablePart<T>(output, output.size(3), call.heads, 0);
+  const auto to = Part<T>(output, output.size(3), call.heads, 0);
   if constexpr (std::is_same_v<T, float>) {
     if (call.qkv.is_cpu()) return kernels::AttentionForward(inputs, to, log_sum_exp, OnThreads);
   }
@@ -118,12 +114,12 @@ void Backward(const FusedCall& call, const at::Tensor& output, const at::Tensor&
               const float* log_sum_exp, FusedGradients& gradients) {
   const kernels::AttentionInputsOf<T> inputs = Inputs<T>(call);
   const int64_t d = output.size(3), heads = call.heads;
-  const auto from = Part<T>(output, d, heads, 0);
-  const auto from_gradient = Part<T>(output_gradient, d, heads, 0);
+  const auto from = Part<const T>(output, d, heads, 0);
+  const auto from_gradient = Part<const T>(output_gradient, d, heads, 0);
   const kernels::AttentionGradientsOf<T> to = {
-      .queries = MutablePart<T>(gradients.qkv, d, heads, 0),
-      .keys = MutablePart<T>(gradients.qkv, d, heads, 1),
-      .values = MutablePart<T>(gradients.qkv, d, heads, 2),
+      .queries = Part<T>(gradients.qkv, d, heads, 0),
+      .keys = Part<T>(gradients.qkv, d, heads, 1),
+      .values = Part<T>(gradients.qkv, d, heads, 2),
       .additive = MutableDataOrNull(gradients.additive),
       .relative = MutableDataOrNull(gradients.relative),
       .content_bias = MutableDataOrNull(gradients.content_bias),
@@ -143,20 +139,17 @@ void Backward(const FusedCall& call, const at::Tensor& output, const at::Tensor&
 
 // Writes `output` [P, B, count, d] and, unless undefined, `log_sum_exp` [P, B, H, count], float32.
 void RunForward(const FusedCall& call, at::Tensor& output, at::Tensor& log_sum_exp) {
-  float* sums = MutableDataOrNull(log_sum_exp);
-  if (call.qkv.scalar_type() == at::kBFloat16) {
-    return Forward<kernels::BFloat16>(call, output, sums);
-  }
-  Forward<float>(call, output, sums);
+  WithKernelType(call.qkv.scalar_type(), [&](auto type) {
+    Forward<decltype(type)>(call, output, MutableDataOrNull(log_sum_exp));
+  });
 }
 
 void RunBackward(const FusedCall& call, const at::Tensor& output, const at::Tensor& output_gradient,
                  const at::Tensor& log_sum_exp, FusedGradients& gradients) {
-  const float* sums = log_sum_exp.const_data_ptr<float>();
-  if (call.qkv.scalar_type() == at::kBFloat16) {
-    return Backward<kernels::BFloat16>(call, output, output_gradient, sums, gradients);
-  }
-  Backward<float>(call, output, output_gradient, sums, gradients);
+  WithKernelType(call.qkv.scalar_type(), [&](auto type) {
+    Backward<decltype(type)>(call, output, output_gradient, log_sum_exp.const_data_ptr<float>(),
+                             gradients);
+  });
 }
 
 // Converts a term to the kernels' type and layout. Contiguous float32 terms stay as they are.
@@ -295,19 +288,6 @@ class Fused : public torch::autograd::Function<Fused> {
   }
 };
 
-const kernels::BFloat16* BFloat16Of(const at::Tensor& tensor) {
-  return static_cast<const kernels::BFloat16*>(tensor.const_data_ptr());
-}
-kernels::BFloat16* MutableBFloat16Of(at::Tensor& tensor) {
-  return static_cast<kernels::BFloat16*>(tensor.mutable_data_ptr());
-}
-
-// As the kernels on tensor cores read it: contiguous, from a multiple of 16 bytes on.
-at::Tensor Aligned(const at::Tensor& tensor) {
-  const at::Tensor whole = tensor.contiguous();
-  return reinterpret_cast<uintptr_t>(whole.const_data_ptr()) % 16 == 0 ? whole : whole.clone();
-}
-
 // All tensors but `qkv` are as ForKernels makes them; sinusoids and projection are float32.
 class OnTensorCores : public torch::autograd::Function<OnTensorCores> {
  public:
@@ -317,9 +297,9 @@ class OnTensorCores : public torch::autograd::Function<OnTensorCores> {
                             const MaybeTensor& content_bias, const MaybeTensor& position_bias,
                             int64_t variant) {
     const auto rounded = [](const MaybeTensor& tensor) {
-      return tensor.has_value() ? Aligned(tensor->to(at::kBFloat16)) : at::Tensor();
+      return tensor.has_value() ? Rounded(*tensor) : at::Tensor();
     };
-    const variable_list inputs = {Aligned(qkv),
+    const variable_list inputs = {Rounded(qkv),
                                   additive.value_or(at::Tensor()),
                                   rotation.value_or(at::Tensor()),
                                   rounded(sinusoids),
@@ -351,7 +331,7 @@ class OnTensorCores : public torch::autograd::Function<OnTensorCores> {
     const kernels::TensorAttentionInputs inputs = InputsOf(saved);
     const int64_t members = qkv.size(0), n = qkv.size(2);
     const at::TensorOptions sums = qkv.options().dtype(at::kFloat);
-    const at::Tensor output_gradient = Aligned(output_gradients[0]);
+    const at::Tensor output_gradient = Rounded(output_gradients[0]);
     at::Tensor of_qkv = at::empty_like(qkv), of_additive, of_projection, of_content, of_position;
     if (additive.defined() && context->needs_input_grad(1)) {
       of_additive = at::empty({members, kernels::kTensorHeads, n, n}, sums);
@@ -428,13 +408,12 @@ bool CanFuse(const at::Tensor& tensor, int64_t head_size) {
   if (type != at::kFloat && type != at::kBFloat16) return false;
   if (!UsesFusedKernel(FusedOperation::kAttention)) return false;
   if (tensor.is_cpu()) return true;
-  return tensor.is_cuda() && kernels::HasAttentionCuda() &&
-         head_size <= kernels::kMaxCudaHeadSize &&
+  return tensor.is_cuda() && head_size <= kernels::kMaxCudaHeadSize &&
          UsesCudaKernel(FusedOperation::kAttention, tensor.get_device());
 }
 
 bool CanUseTensorCores(const at::Tensor& qkv, int64_t heads) {
-  return CurrentKernels().tensor_attention() >= 0 && qkv.is_cuda() &&
+  return CurrentKernels().on_tensor_cores(FusedOperation::kAttention) >= 0 && qkv.is_cuda() &&
          qkv.scalar_type() == at::kBFloat16 && heads == kernels::kTensorHeads &&
          qkv.size(3) == 3 * kernels::kTensorModel && qkv.size(2) <= kernels::kMostTensorTokens;
 }
@@ -446,10 +425,10 @@ bool HaveTensorKernels(const AttentionTerms& terms) {
 
 at::Tensor TensorAttention(const at::Tensor& qkv, const AttentionTerms& given_terms) {
   const AttentionTerms terms = ForKernels(given_terms);
+  const int64_t variant = CurrentKernels().on_tensor_cores(FusedOperation::kAttention);
   return OnTensorCores::apply(qkv, Maybe(terms.additive), Maybe(terms.rotation),
                               Maybe(given_terms.sinusoids), Maybe(given_terms.projection),
-                              Maybe(terms.content_bias), Maybe(terms.position_bias),
-                              int64_t{CurrentKernels().tensor_attention()});
+                              Maybe(terms.content_bias), Maybe(terms.position_bias), variant);
 }
 
 at::Tensor FusedAttention(const at::Tensor& qkv, int64_t heads, const AttentionTerms& given_terms) {

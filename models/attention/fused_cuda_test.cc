@@ -131,7 +131,7 @@ void ExpectTheFormula(Problem problem) {
 }
 
 TEST(AttentionCudaTest, MatchesTheFormulaAndRepeatsItsBits) {
-  LENGTHWISE_SKIP_WITHOUT_CUDA(kernels::HasAttentionCuda());
+  LENGTHWISE_SKIP_WITHOUT_CUDA();
   for (const int64_t n : {1, 2, 7, 80, 81, 120, 501}) {
     for (const int64_t members : {1, 3}) {
       for (const int64_t head_size : {8, 16, 64}) {
@@ -218,7 +218,7 @@ kernels::TensorResults ComputeOnTensorCores(const kernels::TensorProblem& proble
 }
 
 TEST(TensorAttentionCudaTest, EveryLengthMatchesTheFormulaAndRepeatsItsBits) {
-  LENGTHWISE_SKIP_WITHOUT_CUDA(kernels::HasAttentionCuda());
+  LENGTHWISE_SKIP_WITHOUT_CUDA();
   for (const kernels::TensorTerm term : kernels::kTensorTerms) {
     for (const int64_t tokens : {1, 2, 7, 16, 17, 40, 63, 64, 80, 97, 128}) {
       SCOPED_TRACE(absl::StrCat(Name(term), ", ", tokens, " tokens"));
@@ -231,7 +231,7 @@ TEST(TensorAttentionCudaTest, EveryLengthMatchesTheFormulaAndRepeatsItsBits) {
 }
 
 TEST(TensorAttentionCudaTest, EveryVariantMatchesTheFormula) {
-  LENGTHWISE_SKIP_WITHOUT_CUDA(kernels::HasAttentionCuda());
+  LENGTHWISE_SKIP_WITHOUT_CUDA();
   for (const kernels::TensorTerm term :
        {kernels::TensorTerm::kAdditive, kernels::TensorTerm::kRandomized}) {
     for (const int64_t tokens : {40, 80}) {
@@ -247,7 +247,7 @@ TEST(TensorAttentionCudaTest, EveryVariantMatchesTheFormula) {
 }
 
 TEST(FusedCudaTest, GpuOperatorMatchesTheCpu) {
-  LENGTHWISE_SKIP_WITHOUT_CUDA(kernels::HasAttentionCuda());
+  LENGTHWISE_SKIP_WITHOUT_CUDA();
   const auto differentiate = [](const at::Device& device) {
     std::vector<at::Tensor> leaves = {
         DeviceNumbers({2, 9, 13, 3 * 32}, device),   // queries, keys, values

@@ -4,8 +4,6 @@
 
 namespace lengthwise::kernels {
 
-bool HasAdamCuda() { return true; }
-
 const char* AdamStepCuda(const AdamRows& rows, const AdamConstants& constants, void* stream) {
   StreamLauncher launcher(stream);
   LaunchAdam(launcher, rows, constants);

@@ -6,9 +6,6 @@
 
 namespace lengthwise::kernels {
 
-// False in builds without nvcc. AdamStepCuda then returns an error.
-bool HasAdamCuda();
-
 // Enqueues AdamStep on `stream`, a cudaStream_t of the current device (null: the default stream),
 // and returns without waiting. All pointers in `rows`, including rates and second_correction, are
 // device memory; `rows` must not be empty. The result does not depend on the launch configuration.

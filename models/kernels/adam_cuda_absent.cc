@@ -3,8 +3,6 @@
 
 namespace lengthwise::kernels {
 
-bool HasAdamCuda() { return false; }
-
 const char* AdamStepCuda(const AdamRows& /*rows*/, const AdamConstants& /*constants*/,
                          void* /*stream*/) {
   return "built without nvcc";

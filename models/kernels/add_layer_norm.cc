@@ -119,13 +119,6 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace lengthwise::kernels {
-namespace {
-
-int64_t ParametersOf(const RowsShape& shape, int64_t member) {
-  return member * (shape.parameter_stride == 0 ? shape.width : shape.parameter_stride);
-}
-
-}  // namespace
 
 HWY_EXPORT(AddAndNormalise);
 HWY_EXPORT(DifferentiateRows);

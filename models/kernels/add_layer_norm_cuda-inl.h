@@ -10,6 +10,7 @@
 #include "models/kernels/add_layer_norm.h"
 #include "models/kernels/bfloat16.h"
 #include "models/kernels/column_tiles-inl.h"
+#include "models/kernels/rows_cuda.h"
 #include "models/kernels/simt.h"
 #include "models/kernels/sum_parts-inl.h"
 
@@ -17,33 +18,6 @@ namespace lengthwise::kernels {
 
 constexpr int kNormWarps = 8;
 constexpr int kNormThreads = kNormWarps * simt::kWarp;
-
-template <typename T>
-struct AddLayerNormCall {
-  RowsShape shape;
-  float epsilon;
-  const float* a;
-  const T* b;
-  const float* scale;
-  const float* offset;
-  AddLayerNormResult result;
-  BFloat16* operand;  // y rounded; null if not wanted
-};
-
-template <typename T>
-struct AddLayerNormBackwardCall {
-  RowsShape shape;
-  const float* x;
-  const float* r;
-  const float* scale;
-  // Gradients of y and of its rounded copy, of which one may be null.
-  const float* y_gradient;
-  const BFloat16* operand_gradient;
-  float* sum_gradient;
-  T* b_gradient;        // null if not wanted
-  float* scale_parts;   // [chunks, width]
-  float* offset_parts;  // [chunks, width]
-};
 
 template <typename T, int kOfLane>
 LENGTHWISE_KERNEL void AddLayerNormKernel(AddLayerNormCall<T> call) {
@@ -86,8 +60,10 @@ LENGTHWISE_KERNEL void AddLayerNormKernel(AddLayerNormCall<T> call) {
 }
 
 // Each block processes one chunk of one member's rows; its warps take every kNormWarps-th row.
+// Parts are [chunks, width].
 template <typename T, int kOfLane>
-LENGTHWISE_KERNEL void AddLayerNormBackwardKernel(AddLayerNormBackwardCall<T> call) {
+LENGTHWISE_KERNEL void AddLayerNormBackwardKernel(AddLayerNormBackwardCall<T> call,
+                                                  float* scale_parts, float* offset_parts) {
   const auto width = static_cast<int>(call.shape.width);
   const int lane = simt::Thread() % simt::kWarp, warp = simt::Thread() / simt::kWarp;
   const int64_t chunk = simt::Block(), member = chunk / Chunks(call.shape);
@@ -132,7 +108,7 @@ LENGTHWISE_KERNEL void AddLayerNormBackwardKernel(AddLayerNormBackwardCall<T> ca
       const int c = lane + k * simt::kWarp;
       if (c >= width) continue;
       const float gradient = (dx[k] - mean - x[k] * along) * r;
-      call.sum_gradient[row * width + c] = gradient;
+      call.gradients.sum[row * width + c] = gradient;
       if (call.b_gradient != nullptr) call.b_gradient[row * width + c] = FromFloat<T>(gradient);
     }
   }
@@ -151,8 +127,8 @@ LENGTHWISE_KERNEL void AddLayerNormBackwardKernel(AddLayerNormBackwardCall<T> ca
       parts[chunk * width + c] = sum;
     }
   };
-  write(scale_sums, call.scale_parts);
-  write(offset_sums, call.offset_parts);
+  write(scale_sums, scale_parts);
+  write(offset_sums, offset_parts);
 }
 
 // Calls body(std::integral_constant) with the smallest instantiated kOfLane that fits `width`.
@@ -175,31 +151,20 @@ void LaunchAddLayerNorm(Launcher& launcher, const AddLayerNormCall<T>& call) {
 }
 
 template <typename T, typename Launcher>
-void LaunchAddLayerNormBackward(Launcher& launcher, const RowsShape& shape, const float* x,
-                                const float* r, const float* scale, const float* y_gradient,
-                                const BFloat16* operand_gradient,
-                                const AddLayerNormGradients& gradients, T* b_gradient,
+void LaunchAddLayerNormBackward(Launcher& launcher, const AddLayerNormBackwardCall<T>& call,
                                 float* workspace) {
+  const RowsShape& shape = call.shape;
   const int64_t chunks = Chunks(shape);
-  const AddLayerNormBackwardCall<T> call = {
-      .shape = shape,
-      .x = x,
-      .r = r,
-      .scale = scale,
-      .y_gradient = y_gradient,
-      .operand_gradient = operand_gradient,
-      .sum_gradient = gradients.sum,
-      .b_gradient = b_gradient,
-      .scale_parts = workspace,
-      .offset_parts = workspace + shape.members * chunks * shape.width};
+  float* scale_parts = workspace;
+  float* offset_parts = workspace + shape.members * chunks * shape.width;
   WithNumbersOfLane(shape.width, [&](auto of_lane) {
     launcher.Launch(&AddLayerNormBackwardKernel<T, decltype(of_lane)::value>,
                     shape.members * chunks, kNormThreads,
                     static_cast<int64_t>(sizeof(float)) * ((kNormWarps * shape.width + 3) / 4 * 4),
-                    call);
+                    call, scale_parts, offset_parts);
   });
-  LaunchSum(launcher, call.scale_parts, shape.members, chunks, shape.width, gradients.scale);
-  LaunchSum(launcher, call.offset_parts, shape.members, chunks, shape.width, gradients.offset);
+  LaunchSum(launcher, scale_parts, shape.members, chunks, shape.width, call.gradients.scale);
+  LaunchSum(launcher, offset_parts, shape.members, chunks, shape.width, call.gradients.offset);
 }
 
 }  // namespace lengthwise::kernels

@@ -3,7 +3,6 @@
 #include "models/kernels/stream_launcher.h"
 
 namespace lengthwise::kernels {
-bool HasAttentionCuda() { return true; }
 
 template <typename T>
 const char* AttentionForwardCuda(const AttentionInputsOf<T>& inputs, const HeadVectors<T>& output,

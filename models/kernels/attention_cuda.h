@@ -21,9 +21,6 @@ namespace lengthwise::kernels {
 // Numbers of a head that the kernels take: 1 .. kMaxCudaHeadSize.
 constexpr int64_t kMaxCudaHeadSize = 64;
 
-// False where the program was built without nvcc; the functions below then only report that.
-bool HasAttentionCuda();
-
 // All memory is the device's. T is float or BFloat16.
 //
 // Both put their kernels on `stream`, a cudaStream_t of the current device (null: the default one),

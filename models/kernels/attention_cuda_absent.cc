@@ -8,8 +8,6 @@ constexpr char kAbsent[] = "built without nvcc";
 
 }  // namespace
 
-bool HasAttentionCuda() { return false; }
-
 template <typename T>
 const char* AttentionForwardCuda(const AttentionInputsOf<T>& /*inputs*/,
                                  const HeadVectors<T>& /*output*/, float* /*log_sum_exp*/,

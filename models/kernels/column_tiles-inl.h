@@ -6,24 +6,17 @@
 
 #include <cstdint>
 
-#include "models/kernels/row_chunks.h"
+#include "models/kernels/rows_cuda.h"
 #include "models/kernels/simt.h"
 
 namespace lengthwise::kernels {
 
-// Rows per chunk; a member has `Chunks(shape)` chunks. Small enough that one member fills a GPU,
-// large enough that few partial sums remain to be added.
-constexpr int64_t kChunkRows = 64;
 constexpr int kColumnWarps = 8;
 constexpr int kColumnThreads = kColumnWarps * simt::kWarp;
 
+// Of a member.
 LENGTHWISE_EVERYWHERE int64_t Chunks(const RowsShape& shape) {
   return (shape.rows + kChunkRows - 1) / kChunkRows;
-}
-
-// Index of a member's parameters (RowsShape::parameter_stride).
-LENGTHWISE_DEVICE int64_t ParametersOf(const RowsShape& shape, int64_t member) {
-  return member * (shape.parameter_stride == 0 ? shape.width : shape.parameter_stride);
 }
 
 // `kAtOnce` columns per thread.

@@ -31,6 +31,14 @@ int AskDriver(int ordinal) {
 
 }  // namespace
 
+bool HasCudaKernels() {
+#ifdef LENGTHWISE_WITH_NVCC
+  return true;
+#else
+  return false;
+#endif
+}
+
 int CudaCapability(int ordinal) {
   // One more than the capability, so that the zeros of a static array mean "not asked yet".
   static std::array<std::atomic<int>, 64> known;

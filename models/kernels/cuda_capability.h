@@ -1,4 +1,4 @@
-// The compute capability of a GPU, from NVIDIA's driver, without linking CUDA.
+// Whether a GPU can run the CUDA kernels of this folder, without linking CUDA.
 #ifndef LENGTHWISE_MODELS_KERNELS_CUDA_CAPABILITY_H_
 #define LENGTHWISE_MODELS_KERNELS_CUDA_CAPABILITY_H_
 
@@ -13,8 +13,13 @@ inline constexpr int kLeastCudaCapability = 80;
 // Thread-safe.
 int CudaCapability(int ordinal);
 
-// Returns true if the device runs the CUDA kernels of this folder.
-inline bool RunsCudaKernels(int ordinal) { return CudaCapability(ordinal) >= kLeastCudaCapability; }
+// False in builds without nvcc. All functions of *_cuda.h then return an error.
+bool HasCudaKernels();
+
+// Returns true if the device runs the CUDA kernels of this build.
+inline bool RunsCudaKernels(int ordinal) {
+  return HasCudaKernels() && CudaCapability(ordinal) >= kLeastCudaCapability;
+}
 
 }  // namespace lengthwise::kernels
 

@@ -10,7 +10,7 @@ TEST(CudaCapabilityTest, OldDevicesDoNotRunTheKernels) {
   EXPECT_EQ(CudaCapability(0), 75);
   EXPECT_FALSE(RunsCudaKernels(0));
   EXPECT_EQ(CudaCapability(1), 90);
-  EXPECT_TRUE(RunsCudaKernels(1));
+  EXPECT_EQ(RunsCudaKernels(1), HasCudaKernels());
   EXPECT_EQ(CudaCapability(1), 90) << "the second time";
 }
 

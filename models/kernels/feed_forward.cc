@@ -22,8 +22,10 @@ void Forward(const FeedForwardShape& shape, const FeedForwardWeights& weights, c
              float* hidden, float* y, const ParallelFor& parallel_for) {
   const int64_t features = shape.features, width = shape.hidden;
   Scratch scratch;
-  const float* up = gemm::PackMembers(weights.up, {features, width}, shape.members, scratch);
-  const float* down = gemm::PackMembers(weights.down, {width, features}, shape.members, scratch);
+  const auto pack = [&](const float* matrices, int64_t rows, int64_t columns) {
+    return gemm::PackMembers(matrices, rows, columns, shape.members, /*transposed=*/false, scratch);
+  };
+  const float *up = pack(weights.up, features, width), *down = pack(weights.down, width, features);
   RowChunks({.members = shape.members, .rows = shape.rows})
       .ForEach(parallel_for, [&](const RowChunk& rows) {
         const int64_t p = rows.member;
@@ -89,10 +91,10 @@ void RunBackward(const FeedForwardShape& shape, const FeedForwardWeights& weight
                  const ParallelFor& parallel_for) {
   const int64_t features = shape.features, width = shape.hidden, size = features * width;
   Scratch scratch;
-  const float* up =
-      gemm::PackTransposedMembers(weights.up, {features, width}, shape.members, scratch);
-  const float* down =
-      gemm::PackTransposedMembers(weights.down, {width, features}, shape.members, scratch);
+  const auto pack = [&](const float* matrices, int64_t rows, int64_t columns) {
+    return gemm::PackMembers(matrices, rows, columns, shape.members, /*transposed=*/true, scratch);
+  };
+  const float *up = pack(weights.up, width, features), *down = pack(weights.down, features, width);
   const RowChunks chunks({.members = shape.members, .rows = shape.rows}, RowChunks::kManyRows);
   const auto zeros = [&](int64_t count) {
     return std::vector<float>(static_cast<size_t>(chunks.count() * count));

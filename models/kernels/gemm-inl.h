@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <type_traits>
+#include <utility>
 
 #include "hwy/highway.h"
 #include "models/kernels/scratch.h"
@@ -61,31 +62,15 @@ inline void Pack(const Matrix& from, int64_t rows, int64_t columns, float* HWY_R
   }
 }
 
-struct Size {
-  int64_t rows;
-  int64_t columns;
-};
-
-// Packs the matrices [rows, columns] of all members, PackedSize(rows, columns) floats each.
-inline const float* PackMembers(const float* matrices, const Size& size, int64_t members,
-                                Scratch& scratch) {
-  const int64_t packed = PackedSize(size.rows, size.columns);
+// Packs the matrices [rows, columns] of all members, PackedSize(rows, columns) floats each. They
+// lie one after another, or as their transposes.
+inline const float* PackMembers(const float* matrices, int64_t rows, int64_t columns,
+                                int64_t members, bool transposed, Scratch& scratch) {
+  const int64_t packed = PackedSize(rows, columns);
   float* to = scratch.Zeros(members * packed);
   for (int64_t p = 0; p < members; ++p) {
-    Pack({matrices + p * size.rows * size.columns, size.columns, 1}, size.rows, size.columns,
-         to + p * packed);
-  }
-  return to;
-}
-
-// Packs the transposes, PackedSize(columns, rows) floats each.
-inline const float* PackTransposedMembers(const float* matrices, const Size& size, int64_t members,
-                                          Scratch& scratch) {
-  const int64_t packed = PackedSize(size.columns, size.rows);
-  float* to = scratch.Zeros(members * packed);
-  for (int64_t p = 0; p < members; ++p) {
-    Pack({matrices + p * size.rows * size.columns, 1, size.columns}, size.columns, size.rows,
-         to + p * packed);
+    Pack({matrices + p * rows * columns, transposed ? 1 : columns, transposed ? rows : 1}, rows,
+         columns, to + p * packed);
   }
   return to;
 }
@@ -207,26 +192,10 @@ void Multiply(const Matrix& a, int64_t rows, int64_t inner, const float* packed,
     for (; r + kTileRows <= rows; r += kTileRows) {
       part(std::integral_constant<int, kTileRows>(), r);
     }
-    static_assert(kTileRows == 6);
-    switch (rows - r) {
-      case 5:
-        part(std::integral_constant<int, 5>(), r);
-        break;
-      case 4:
-        part(std::integral_constant<int, 4>(), r);
-        break;
-      case 3:
-        part(std::integral_constant<int, 3>(), r);
-        break;
-      case 2:
-        part(std::integral_constant<int, 2>(), r);
-        break;
-      case 1:
-        part(std::integral_constant<int, 1>(), r);
-        break;
-      default:
-        break;
+    [&]<int... kLess>(std::integer_sequence<int, kLess...>) {
+      ((rows - r == kLess + 1 ? part(std::integral_constant<int, kLess + 1>(), r) : void()), ...);
     }
+    (std::make_integer_sequence<int, kTileRows - 1>());
   }
 }
 

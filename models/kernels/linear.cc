@@ -21,7 +21,8 @@ void Forward(const LinearShape& shape, const float* x, const float* weight, cons
              float* y, const ParallelFor& parallel_for) {
   const int64_t inputs = shape.inputs, outputs = shape.outputs;
   Scratch scratch;
-  const float* packed = gemm::PackMembers(weight, {inputs, outputs}, shape.members, scratch);
+  const float* packed =
+      gemm::PackMembers(weight, inputs, outputs, shape.members, /*transposed=*/false, scratch);
   RowChunks({.members = shape.members, .rows = shape.rows})
       .ForEach(parallel_for, [&](const RowChunk& rows) {
         const gemm::Matrix from = {x + rows.first * inputs, inputs, 1};
@@ -42,7 +43,7 @@ void InputGradient(const LinearShape& shape, const float* dy, const float* weigh
   const int64_t inputs = shape.inputs, outputs = shape.outputs;
   Scratch scratch;
   const float* packed =
-      gemm::PackTransposedMembers(weight, {inputs, outputs}, shape.members, scratch);
+      gemm::PackMembers(weight, outputs, inputs, shape.members, /*transposed=*/true, scratch);
   RowChunks({.members = shape.members, .rows = shape.rows})
       .ForEach(parallel_for, [&](const RowChunk& rows) {
         gemm::Multiply</*kAdd=*/false>({dy + rows.first * outputs, outputs, 1}, rows.count, outputs,

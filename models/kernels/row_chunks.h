@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "models/kernels/parallel_for.h"
+#include "models/kernels/simt.h"
 
 namespace lengthwise::kernels {
 
@@ -20,6 +21,11 @@ struct RowsShape {
   // each other in an arena only after all the others. 0: `width`. Gradients are [P, width].
   int64_t parameter_stride = 0;
 };
+
+// Index of a member's parameters.
+LENGTHWISE_EVERYWHERE int64_t ParametersOf(const RowsShape& shape, int64_t member) {
+  return member * (shape.parameter_stride == 0 ? shape.width : shape.parameter_stride);
+}
 
 // Consecutive rows of one member.
 struct RowChunk {

@@ -12,6 +12,7 @@
 #ifndef LENGTHWISE_MODELS_KERNELS_ROWS_CUDA_H_
 #define LENGTHWISE_MODELS_KERNELS_ROWS_CUDA_H_
 
+#include <algorithm>
 #include <cstdint>
 
 #include "models/kernels/add_layer_norm.h"
@@ -21,29 +22,50 @@
 
 namespace lengthwise::kernels {
 
-// False in builds without nvcc. The functions below then return an error.
-bool HasRowsCuda();
-
 // Widest row that the norm's kernels support. The caller must check it.
 constexpr int64_t kMaxCudaNormWidth = 1024;
 
-// AddLayerNorm on a GPU. b may be bfloat16, because it is the output of a product. `operand`
-// receives y rounded to bfloat16, for the next product; null if not wanted.
-template <typename T>
-const char* AddLayerNormCuda(const RowsShape& shape, float epsilon, const float* a, const T* b,
-                             const float* scale, const float* offset,
-                             const AddLayerNormResult& result, BFloat16* operand, void* stream);
+// Rows per chunk, whose sums are added up behind. Small enough that one member fills a GPU, large
+// enough that few partial sums remain to be added.
+constexpr int64_t kChunkRows = 64;
 
-// AddLayerNormBackward on a GPU. The gradient of y is the sum of `y_gradient` and
-// `operand_gradient`, of which one may be null. `b_gradient` receives the gradient of the sum, as
-// T; null if not wanted. `workspace` holds AddLayerNormWorkspaceCuda floats.
+// Enough floats for each `workspace` below: two sums of each column and chunk, or three of a chunk.
+inline int64_t RowsWorkspaceCuda(const RowsShape& shape) {
+  return shape.members * ((shape.rows + kChunkRows - 1) / kChunkRows) *
+         std::max<int64_t>(2 * shape.width, 3);
+}
+
+// AddLayerNorm on a GPU. b may be bfloat16, because it is the output of a product.
 template <typename T>
-const char* AddLayerNormBackwardCuda(const RowsShape& shape, const float* x, const float* r,
-                                     const float* scale, const float* y_gradient,
-                                     const BFloat16* operand_gradient,
-                                     const AddLayerNormGradients& gradients, T* b_gradient,
-                                     float* workspace, void* stream);
-int64_t AddLayerNormWorkspaceCuda(const RowsShape& shape);
+struct AddLayerNormCall {
+  RowsShape shape;
+  float epsilon = 0;
+  const float* a = nullptr;
+  const T* b = nullptr;
+  const float* scale = nullptr;
+  const float* offset = nullptr;
+  AddLayerNormResult result;
+  BFloat16* operand = nullptr;  // y rounded, for the next product; null if not wanted
+};
+template <typename T>
+const char* AddLayerNormCuda(const AddLayerNormCall<T>& call, void* stream);
+
+// AddLayerNormBackward on a GPU.
+template <typename T>
+struct AddLayerNormBackwardCall {
+  RowsShape shape;
+  const float* x = nullptr;
+  const float* r = nullptr;
+  const float* scale = nullptr;
+  // Gradients of y and of its rounded copy, which are added. One may be null.
+  const float* y_gradient = nullptr;
+  const BFloat16* operand_gradient = nullptr;
+  AddLayerNormGradients gradients;
+  T* b_gradient = nullptr;  // the gradient of the sum as T; null if not wanted
+};
+template <typename T>
+const char* AddLayerNormBackwardCuda(const AddLayerNormBackwardCall<T>& call, float* workspace,
+                                     void* stream);
 
 // Replaces `rows` by max(rows + bias, 0), with `bias` [P, width]. NaN propagates. If the width is a
 // multiple of 4, `rows`, and `gradient` below, must be aligned to four elements, as LibTorch's
@@ -52,21 +74,17 @@ template <typename T>
 const char* BiasReluCuda(const RowsShape& shape, const float* bias, T* rows, void* stream);
 
 // Backward pass of BiasReluCuda. `rows` is its result; `gradient`, the gradient of `rows`, is set
-// to 0 where `rows` is 0. Writes the column sums of that to `bias_gradient` [P, width]. `workspace`
-// holds BiasReluWorkspaceCuda floats.
+// to 0 where `rows` is 0. Writes the column sums of that to `bias_gradient` [P, width].
 template <typename T>
 const char* BiasReluBackwardCuda(const RowsShape& shape, const T* rows, T* gradient,
                                  float* bias_gradient, float* workspace, void* stream);
-int64_t BiasReluWorkspaceCuda(const RowsShape& shape);
 
-// CrossEntropy and CrossEntropyBackward on a GPU. `workspace` holds CrossEntropyWorkspaceCuda
-// floats.
+// CrossEntropy and CrossEntropyBackward on a GPU.
 const char* CrossEntropyCuda(const RowsShape& shape, const CrossEntropyInputs& inputs,
                              const CrossEntropyResult& result, float* workspace, void* stream);
 const char* CrossEntropyBackwardCuda(const RowsShape& shape, const CrossEntropyInputs& inputs,
                                      const float* log_sum_exp, const float* sum_gradients,
                                      float* logits_gradient, void* stream);
-int64_t CrossEntropyWorkspaceCuda(const RowsShape& shape);
 
 }  // namespace lengthwise::kernels
 

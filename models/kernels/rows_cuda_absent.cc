@@ -8,22 +8,15 @@ constexpr char kAbsent[] = "built without nvcc";
 
 }  // namespace
 
-bool HasRowsCuda() { return false; }
-
 template <typename T>
-const char* AddLayerNormCuda(const RowsShape&, float, const float*, const T*, const float*,
-                             const float*, const AddLayerNormResult&, BFloat16*, void*) {
+const char* AddLayerNormCuda(const AddLayerNormCall<T>&, void*) {
   return kAbsent;
 }
 
 template <typename T>
-const char* AddLayerNormBackwardCuda(const RowsShape&, const float*, const float*, const float*,
-                                     const float*, const BFloat16*, const AddLayerNormGradients&,
-                                     T*, float*, void*) {
+const char* AddLayerNormBackwardCuda(const AddLayerNormBackwardCall<T>&, float*, void*) {
   return kAbsent;
 }
-
-int64_t AddLayerNormWorkspaceCuda(const RowsShape&) { return 0; }
 
 template <typename T>
 const char* BiasReluCuda(const RowsShape&, const float*, T*, void*) {
@@ -35,8 +28,6 @@ const char* BiasReluBackwardCuda(const RowsShape&, const T*, T*, float*, float*,
   return kAbsent;
 }
 
-int64_t BiasReluWorkspaceCuda(const RowsShape&) { return 0; }
-
 const char* CrossEntropyCuda(const RowsShape&, const CrossEntropyInputs&, const CrossEntropyResult&,
                              float*, void*) {
   return kAbsent;
@@ -47,25 +38,16 @@ const char* CrossEntropyBackwardCuda(const RowsShape&, const CrossEntropyInputs&
   return kAbsent;
 }
 
-int64_t CrossEntropyWorkspaceCuda(const RowsShape&) { return 0; }
-
-template const char* AddLayerNormCuda(const RowsShape&, float, const float*, const float*,
-                                      const float*, const float*, const AddLayerNormResult&,
-                                      BFloat16*, void*);
-template const char* AddLayerNormBackwardCuda(const RowsShape&, const float*, const float*,
-                                              const float*, const float*, const BFloat16*,
-                                              const AddLayerNormGradients&, float*, float*, void*);
+template const char* AddLayerNormCuda(const AddLayerNormCall<float>&, void*);
+template const char* AddLayerNormCuda(const AddLayerNormCall<BFloat16>&, void*);
+template const char* AddLayerNormBackwardCuda(const AddLayerNormBackwardCall<float>&, float*,
+                                              void*);
+template const char* AddLayerNormBackwardCuda(const AddLayerNormBackwardCall<BFloat16>&, float*,
+                                              void*);
 template const char* BiasReluCuda(const RowsShape&, const float*, float*, void*);
+template const char* BiasReluCuda(const RowsShape&, const float*, BFloat16*, void*);
 template const char* BiasReluBackwardCuda(const RowsShape&, const float*, float*, float*, float*,
                                           void*);
-template const char* AddLayerNormCuda(const RowsShape&, float, const float*, const BFloat16*,
-                                      const float*, const float*, const AddLayerNormResult&,
-                                      BFloat16*, void*);
-template const char* AddLayerNormBackwardCuda(const RowsShape&, const float*, const float*,
-                                              const float*, const float*, const BFloat16*,
-                                              const AddLayerNormGradients&, BFloat16*, float*,
-                                              void*);
-template const char* BiasReluCuda(const RowsShape&, const float*, BFloat16*, void*);
 template const char* BiasReluBackwardCuda(const RowsShape&, const BFloat16*, BFloat16*, float*,
                                           float*, void*);
 

@@ -114,11 +114,16 @@ Results ComputeNorm(const NormProblem& problem, const Emulator::Options& options
                                  .result = {.y = y.data(), .x = x.data(), .r = r.data()},
                                  .operand = operand.data()});
   LaunchAddLayerNormBackward<T>(
-      device, shape, x.data(), r.data(), problem.scale.data(),
-      problem.dy.empty() ? nullptr : problem.dy.data(),
-      of_operand.empty() ? nullptr : of_operand.data(),
-      {.sum = dsum.data(), .scale = dscale.data(), .offset = doffset.data()},
-      with_b ? db.data() : nullptr, workspace.data());
+      device,
+      {.shape = shape,
+       .x = x.data(),
+       .r = r.data(),
+       .scale = problem.scale.data(),
+       .y_gradient = problem.dy.empty() ? nullptr : problem.dy.data(),
+       .operand_gradient = of_operand.empty() ? nullptr : of_operand.data(),
+       .gradients = {.sum = dsum.data(), .scale = dscale.data(), .offset = doffset.data()},
+       .b_gradient = with_b ? db.data() : nullptr},
+      workspace.data());
   EXPECT_EQ(device.problem(), "");
   EXPECT_LE(device.largest_shared_bytes(), 48 * 1024);
   return {y, dsum, ToFloats(db), dscale, doffset, ToFloats(operand)};

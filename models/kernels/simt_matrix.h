@@ -10,6 +10,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 
 #include "models/kernels/bfloat16.h"
 #include "models/kernels/simt.h"
@@ -208,5 +209,36 @@ void LoadMatrices(const BFloat16* row, uint32_t (&x)[kCount]) {
 #endif
 
 }  // namespace lengthwise::kernels::simt
+
+namespace lengthwise::kernels {
+
+using Eight = simt::Several<BFloat16, 8>;
+
+LENGTHWISE_DEVICE uint32_t Two(const BFloat16* at) {
+  uint32_t x;
+  memcpy(&x, at, sizeof(x));
+  return x;
+}
+LENGTHWISE_DEVICE void PutBits(uint32_t two, BFloat16* at) { memcpy(at, &two, sizeof(two)); }
+LENGTHWISE_DEVICE void PutTwo(float low, float high, BFloat16* at) {
+  PutBits(simt::Pack(low, high), at);
+}
+
+// Two neighbouring results [16, 8] as a first operand [16, 16].
+LENGTHWISE_DEVICE void AsOperand(const float (&left)[4], const float (&right)[4],
+                                 uint32_t (&a)[4]) {
+  a[0] = simt::Pack(left[0], left[1]);
+  a[1] = simt::Pack(left[2], left[3]);
+  a[2] = simt::Pack(right[0], right[1]);
+  a[3] = simt::Pack(right[2], right[3]);
+}
+
+// Floats of shared memory that hold `rows` rows of bfloat16, and these rows.
+LENGTHWISE_EVERYWHERE constexpr int FloatsOfRows(int rows, int stride) { return rows * stride / 2; }
+LENGTHWISE_DEVICE BFloat16* TakeRows(simt::SharedArrays& arrays, int rows, int stride) {
+  return reinterpret_cast<BFloat16*>(arrays.Take(FloatsOfRows(rows, stride)));
+}
+
+}  // namespace lengthwise::kernels
 
 #endif  // LENGTHWISE_MODELS_KERNELS_SIMT_MATRIX_H_

@@ -10,7 +10,6 @@
 
 #include <cmath>
 #include <cstdint>
-#include <cstring>
 
 #include "models/kernels/bfloat16.h"
 #include "models/kernels/simt.h"
@@ -84,18 +83,6 @@ struct TensorPlace {
   int64_t first_sequence, end_sequence;  // in [P B]
 };
 
-LENGTHWISE_DEVICE uint32_t Two(const BFloat16* at) {
-  uint32_t x;
-  memcpy(&x, at, sizeof(x));
-  return x;
-}
-LENGTHWISE_DEVICE void PutTwo(float low, float high, BFloat16* at) {
-  const uint32_t x = simt::Pack(low, high);
-  memcpy(at, &x, sizeof(x));
-}
-
-using Eight = simt::Several<BFloat16, 8>;
-
 // Turns a head's vector by a token's angles: `angles` are four sines and four cosines.
 LENGTHWISE_DEVICE void Turn(const float* angles, Eight& vector) {
   LENGTHWISE_UNROLL
@@ -164,15 +151,6 @@ LENGTHWISE_DEVICE void BringProjection(const TensorCall& call, const TensorPlace
       call.inputs.projection + place.p * kModel * kModel + place.h * kHeadSize + 2 * place.t;
   LENGTHWISE_UNROLL
   for (int n = 0; n < 8; ++n) columns[n] = Two(from + (8 * n + place.g) * kModel);
-}
-
-// Two neighbouring results [16, 8] as a first operand [16, 16].
-LENGTHWISE_DEVICE void AsOperand(const float (&left)[4], const float (&right)[4],
-                                 uint32_t (&a)[4]) {
-  a[0] = simt::Pack(left[0], left[1]);
-  a[1] = simt::Pack(left[2], left[3]);
-  a[2] = simt::Pack(right[0], right[1]);
-  a[3] = simt::Pack(right[2], right[3]);
 }
 
 // Rotates pairs of sine and cosine features, eight results [16, 8], by the rows' positions, or back

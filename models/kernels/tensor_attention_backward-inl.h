@@ -200,12 +200,11 @@ void TensorBackwardKernel(TensorCall call) {
   const int tokens = place.tokens, chunks = kInRegisters ? kChunks : place.chunks;
   const int capacity = chunks * kChunk;
   simt::SharedArrays arrays;
-  auto* rows = reinterpret_cast<BFloat16*>(arrays.Take(FloatsOfRows(capacity, kPartsStride)));
-  auto* gradients =
-      reinterpret_cast<BFloat16*>(arrays.Take(FloatsOfRows(capacity, kGradientStride)));
+  BFloat16* rows = TakeRows(arrays, capacity, kPartsStride);
+  BFloat16* gradients = TakeRows(arrays, capacity, kGradientStride);
   BFloat16* sinusoids = rows;  // not read without relative positions
   if constexpr (kRelative) {
-    sinusoids = reinterpret_cast<BFloat16*>(arrays.Take(FloatsOfRows(capacity, kSinusoidStride)));
+    sinusoids = TakeRows(arrays, capacity, kSinusoidStride);
     StageSinusoids(call, place, sinusoids);
   }
   // The warp's sums of keys, values and W_R.

@@ -10,9 +10,6 @@
 
 namespace lengthwise::kernels {
 
-// Floats of shared memory that hold `rows` rows of bfloat16.
-LENGTHWISE_EVERYWHERE int FloatsOfRows(int rows, int stride) { return rows * stride / 2; }
-
 // Bytes of shared memory of a block.
 inline int64_t TensorForwardBytes(int chunks, bool relative) {
   const int rows = chunks * kChunk;
@@ -30,10 +27,10 @@ void TensorForwardKernel(TensorCall call) {
   const TensorPlace place(call);
   const int tokens = place.tokens, lane = simt::Lane();
   simt::SharedArrays arrays;
-  auto* rows = reinterpret_cast<BFloat16*>(arrays.Take(FloatsOfRows(kRows, kPartsStride)));
+  BFloat16* rows = TakeRows(arrays, kRows, kPartsStride);
   BFloat16* sinusoids = rows;  // not read without relative positions
   if constexpr (kRelative) {
-    sinusoids = reinterpret_cast<BFloat16*>(arrays.Take(FloatsOfRows(kRows, kSinusoidStride)));
+    sinusoids = TakeRows(arrays, kRows, kSinusoidStride);
     StageSinusoids(call, place, sinusoids);
   }
   const float* additive = AdditiveOf(call, place);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <type_traits>
+#include <utility>
 
 #include "models/kernels/sum_parts-inl.h"
 #include "models/kernels/tensor_attention-inl.h"
@@ -64,24 +65,10 @@ inline TensorPlan MakeTensorPlan(const TensorAttentionInputs& inputs, TensorVari
 // Calls body(std::integral_constant) with the number of chunks of 16 tokens, 1 .. 8.
 template <typename Body>
 void WithChunks(int chunks, const Body& body) {
-  switch (chunks) {
-    case 1:
-      return body(std::integral_constant<int, 1>());
-    case 2:
-      return body(std::integral_constant<int, 2>());
-    case 3:
-      return body(std::integral_constant<int, 3>());
-    case 4:
-      return body(std::integral_constant<int, 4>());
-    case 5:
-      return body(std::integral_constant<int, 5>());
-    case 6:
-      return body(std::integral_constant<int, 6>());
-    case 7:
-      return body(std::integral_constant<int, 7>());
-    default:
-      return body(std::integral_constant<int, 8>());
+  [&]<int... kLess>(std::integer_sequence<int, kLess...>) {
+    ((chunks == kLess + 1 ? body(std::integral_constant<int, kLess + 1>()) : void()), ...);
   }
+  (std::make_integer_sequence<int, kMostTensorTokens / kChunk>());
 }
 
 template <typename Launcher>

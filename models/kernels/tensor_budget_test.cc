@@ -14,6 +14,7 @@
 #include "absl/strings/strip.h"
 #include "gtest/gtest.h"
 #include "models/kernels/tensor_attention_launches.h"
+#include "models/kernels/tensor_feed_forward-inl.h"
 
 namespace lengthwise::kernels {
 namespace {
@@ -38,8 +39,8 @@ std::string KernelOf(const std::string& mangled) {
 // Empty without nvcc.
 std::map<std::string, Resources> Compiled() {
   std::map<std::string, Resources> kernels;
-  for (const char* pass : {"forward", "backward"}) {
-    std::ifstream file(absl::StrCat("models/kernels/tensor_attention_", pass, "_cuda_kernels.txt"));
+  for (const char* source : {"attention_forward", "attention_backward", "feed_forward"}) {
+    std::ifstream file(absl::StrCat("models/kernels/tensor_", source, "_cuda_kernels.txt"));
     Resources* current = nullptr;
     for (std::string line; std::getline(file, line);) {
       const size_t quoted = line.find("entry function '");
@@ -78,6 +79,8 @@ const std::map<std::string, Budget> kBudgets = {
     {"TensorBackwardKernel<3, true, 3>", {168, 512, 20736}},
     {"TensorBackwardKernel<5, true, 2>", {255, 80, 34560}},
     {"TensorBackwardKernel<5, true, 3>", {168, 776, 34560}},
+    {"TensorFeedForwardBackwardKernel", {255, 72, 90112}},
+    {"TensorFeedForwardKernel", {168, 0, 70656}},
     {"TensorForwardKernel<1, false>", {72, 0, 3328}},
     {"TensorForwardKernel<1, true>", {128, 0, 5632}},
     {"TensorForwardKernel<2, false>", {80, 0, 6656}},
@@ -98,6 +101,8 @@ const std::map<std::string, Budget> kBudgets = {
 
 // Shared memory that a launch asks for; of kernels for any number of tokens, for the most.
 int64_t SharedBytesOf(const std::string& kernel) {
+  if (kernel == "TensorFeedForwardKernel") return kFeedForwardBytes;
+  if (kernel == "TensorFeedForwardBackwardKernel") return kFeedForwardBackwardBytes;
   int chunks = 0;
   char relative = 0;
   if (std::sscanf(kernel.c_str(), "TensorForwardKernel<%d, %c", &chunks, &relative) == 2) {

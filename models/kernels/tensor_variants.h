@@ -1,5 +1,5 @@
-// The variants of attention on tensor cores (tensor_attention_cuda.h) among which a device chooses
-// by measurement. Without CUDA and LibTorch.
+// The variants of the kernels on tensor cores (tensor_attention_cuda.h, tensor_feed_forward_cuda.h)
+// among which a device chooses by measurement. Without CUDA and LibTorch.
 #ifndef LENGTHWISE_MODELS_KERNELS_TENSOR_VARIANTS_H_
 #define LENGTHWISE_MODELS_KERNELS_TENSOR_VARIANTS_H_
 
@@ -38,6 +38,10 @@ inline constexpr std::array<TensorVariant, 15> kTensorVariants = {{
     {3, 2, true},
     {3, 4, true},
 }};
+
+// Rows that a block of the feed-forward layer takes: fewer partial sums and less staging of
+// weights, but fewer blocks. A multiprocessor holds one block of the backward pass.
+inline constexpr std::array<int, 4> kTensorFeedForwardRows = {1280, 2560, 512, 128};
 
 }  // namespace lengthwise::kernels
 

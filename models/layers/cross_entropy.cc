@@ -30,8 +30,8 @@ bool CanFuse(const at::Tensor& logits) {
   if (logits.scalar_type() != at::kFloat || !UsesFusedKernel(FusedOperation::kCrossEntropy)) {
     return false;
   }
-  return logits.is_cpu() || (logits.is_cuda() && kernels::HasRowsCuda() &&
-                             UsesCudaKernel(FusedOperation::kCrossEntropy, logits.get_device()));
+  return logits.is_cpu() ||
+         (logits.is_cuda() && UsesCudaKernel(FusedOperation::kCrossEntropy, logits.get_device()));
 }
 
 // Returns the members' sums [P, 3] of kernels::CrossEntropyResult. Only the sum of losses, the
@@ -50,8 +50,7 @@ class FusedSums : public torch::autograd::Function<FusedSums> {
     if (logits.is_cpu()) {
       kernels::CrossEntropy(shape, inputs, result, OnThreads);
     } else {
-      at::Tensor workspace =
-          at::empty({kernels::CrossEntropyWorkspaceCuda(shape)}, logits.options());
+      at::Tensor workspace = at::empty({kernels::RowsWorkspaceCuda(shape)}, logits.options());
       OnStream(logits.device(), [&](void* stream) {
         return kernels::CrossEntropyCuda(shape, inputs, result, workspace.mutable_data_ptr<float>(),
                                          stream);

@@ -7,6 +7,7 @@
 #include "ATen/Context.h"
 #include "ATen/detail/CUDAHooksInterface.h"
 #include "gtest/gtest.h"
+#include "models/kernels/cuda_capability.h"
 
 namespace lengthwise::models {
 
@@ -21,9 +22,8 @@ inline bool HasCudaDevice() {
 
 }  // namespace lengthwise::models
 
-// `built`: true if the build includes the CUDA kernels under test.
-#define LENGTHWISE_SKIP_WITHOUT_CUDA(built)                    \
-  if (!(built)) GTEST_SKIP() << "skipped: built without nvcc"; \
+#define LENGTHWISE_SKIP_WITHOUT_CUDA()                                                         \
+  if (!::lengthwise::kernels::HasCudaKernels()) GTEST_SKIP() << "skipped: built without nvcc"; \
   if (!::lengthwise::models::HasCudaDevice()) GTEST_SKIP() << "skipped: no CUDA device"
 
 #endif  // LENGTHWISE_MODELS_LAYERS_CUDA_FOR_TESTS_H_

@@ -17,8 +17,14 @@ struct FeedForwardParameters {
 // Returns max(x up + up_bias, 0) down + down_bias for `features` x [P, B, n, d]. In float32 on the
 // CPU, a few hundred rows at a time pass through the whole layer, so that intermediate results stay
 // in the cache and the hidden layer's gradient is never stored whole. On a GPU, in float32 and
-// bfloat16, bias and ReLU take one pass over the hidden layer forward and one backward.
+// bfloat16, bias and ReLU take one pass over the hidden layer forward and one backward; where
+// CanUseTensorCores, the hidden layer stays on the chip.
 at::Tensor FeedForward(const at::Tensor& features, const FeedForwardParameters& parameters);
+
+// Returns true if the thread's KernelChoice names kernels on tensor cores for this layer
+// (kernels/tensor_feed_forward_cuda.h) and they take it: `x` is bfloat16 on a GPU, with 64 features
+// and 256 hidden ones.
+bool CanUseTensorCores(const at::Tensor& x, const FeedForwardParameters& parameters);
 
 // `inputs` [P, d, 2 d_ff] concatenates the columns of gate and value; `output` is [P, d_ff, d].
 struct GatedFeedForwardParameters {

@@ -1,12 +1,16 @@
 // Compares the layers' kernels on a GPU with plain operators in double precision on the CPU.
 // Skipped without a GPU; models/kernels/rows_simt_test.cc runs the kernels in an emulation.
+#include <cstddef>
+#include <iterator>
 #include <string>
 #include <vector>
 
 #include "ATen/ops/equal.h"
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "models/kernels/rows_cuda.h"
+#include "models/kernels/tensor_variants.h"
 #include "models/layers/cuda_for_tests.h"
+#include "models/layers/kernel_choice.h"
 #include "models/layers/layer_cases.h"
 #include "models/layers/layers.h"
 
@@ -50,7 +54,7 @@ std::vector<Layer> Layers() {
 }
 
 TEST(FusedLayersCudaTest, AgreeWithPlainOperatorsInDoubleAndRepeatTheirBits) {
-  LENGTHWISE_SKIP_WITHOUT_CUDA(kernels::HasRowsCuda());
+  LENGTHWISE_SKIP_WITHOUT_CUDA();
   for (const Layer& layer : Layers()) {
     const Tensors results = Differentiate(layer.inputs, at::kFloat, layer.fused, kGpu);
     ExpectClose(results, Differentiate(layer.inputs, at::kDouble, layer.plain), layer.name);
@@ -62,7 +66,7 @@ TEST(FusedLayersCudaTest, AgreeWithPlainOperatorsInDoubleAndRepeatTheirBits) {
 }
 
 TEST(FusedLayersCudaTest, ProductsInBfloat16AreAsCloseAsThatTypeIs) {
-  LENGTHWISE_SKIP_WITHOUT_CUDA(kernels::HasRowsCuda());
+  LENGTHWISE_SKIP_WITHOUT_CUDA();
   for (Layer layer : Layers()) {
     // What three numbers differ by may be less than bfloat16 resolves. It is the layers that are
     // tested, not their inputs.
@@ -74,6 +78,34 @@ TEST(FusedLayersCudaTest, ProductsInBfloat16AreAsCloseAsThatTypeIs) {
     ExpectClose(Differentiate(layer.inputs, at::kFloat, in_bfloat16, kGpu),
                 Differentiate(layer.inputs, at::kDouble, layer.plain), layer.name,
                 /*tolerance=*/3e-2);
+  }
+}
+
+TEST(FusedLayersCudaTest, FeedForwardOnTensorCoresIsAsCloseAndRepeatsItsBits) {
+  LENGTHWISE_SKIP_WITHOUT_CUDA();
+  for (const int64_t members : {1, 3}) {
+    Tensors inputs = {Numbers({members, 37, 11, 64}, 1), Numbers({members, 64, 256}, 2).mul(0.3),
+                      Numbers({members, 256}, 3), Numbers({members, 256, 64}, 5).mul(0.3),
+                      Numbers({members, 64}, 6)};
+    for (at::Tensor& input : inputs) input = input.to(at::kBFloat16).to(at::kFloat);
+    const Tensors expected = Differentiate(inputs, at::kDouble, PlainFeedForward);
+    for (int variant = 0; variant < std::ssize(kernels::kTensorFeedForwardRows); ++variant) {
+      const std::string name = absl::StrCat(members, " members, variant ", variant);
+      KernelChoice choice;
+      choice.SetOnTensorCores(FusedOperation::kFeedForward, variant);
+      const auto on_tensor_cores = [&](const Tensors& x) {
+        const KernelScope scope(choice);
+        const Bfloat16Products products;
+        EXPECT_TRUE(CanUseTensorCores(Operand(x[0]), {.up = x[1]})) << name;
+        return Widened(FusedFeedForward(x));
+      };
+      const Tensors results = Differentiate(inputs, at::kFloat, on_tensor_cores, kGpu);
+      ExpectClose(results, expected, name, /*tolerance=*/3e-2);
+      const Tensors again = Differentiate(inputs, at::kFloat, on_tensor_cores, kGpu);
+      for (size_t i = 0; i < results.size(); ++i) {
+        EXPECT_TRUE(at::equal(results[i], again[i])) << name << ", tensor " << i;
+      }
+    }
   }
 }
 

@@ -19,6 +19,11 @@ thread_local int loop_threads = 1;
 
 }  // namespace
 
+at::Tensor Rounded(const at::Tensor& tensor) {
+  const at::Tensor whole = tensor.to(at::kBFloat16).contiguous();
+  return reinterpret_cast<uintptr_t>(whole.const_data_ptr()) % 16 == 0 ? whole : whole.clone();
+}
+
 void SetThreads(int threads) {
   loop_threads = threads;
   if (at::get_num_threads() != 1) at::set_num_threads(1);

@@ -40,6 +40,17 @@ auto WithKernelType(at::ScalarType type, const Body& body) {
   return type == at::kBFloat16 ? body(kernels::BFloat16()) : body(float());
 }
 
+inline const kernels::BFloat16* BFloat16Of(const at::Tensor& tensor) {
+  return static_cast<const kernels::BFloat16*>(tensor.const_data_ptr());
+}
+inline kernels::BFloat16* MutableBFloat16Of(at::Tensor& tensor) {
+  return static_cast<kernels::BFloat16*>(tensor.mutable_data_ptr());
+}
+
+// Returns `tensor` as the kernels on tensor cores read it: bfloat16, contiguous, from a multiple of
+// 16 bytes on.
+at::Tensor Rounded(const at::Tensor& tensor);
+
 // Sets the number of threads of the calling thread's loops, and leaves LibTorch and MKL one. They
 // cut their work by the number of threads, at places that change the order of sums and which
 // numbers a vector instruction computes, so their results depend on it. OnThreads' do not.

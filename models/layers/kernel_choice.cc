@@ -39,11 +39,10 @@ std::string DescribeChoice(KernelChoice choice) {
   if (choice == KernelChoice::Plain()) return "plain";
   std::string text;
   for (const FusedOperation operation : kFusedOperations) {
-    if (choice.fused(operation)) continue;
-    absl::StrAppend(&text, text.empty() ? "" : ", ", NameOf(operation), " plain");
-  }
-  if (choice.tensor_attention() >= 0) {
-    absl::StrAppend(&text, text.empty() ? "" : ", ", "attention on tensor cores");
+    const bool plain = !choice.fused(operation);
+    if (!plain && choice.on_tensor_cores(operation) < 0) continue;
+    absl::StrAppend(&text, text.empty() ? "" : ", ", NameOf(operation),
+                    plain ? " plain" : " on tensor cores");
   }
   return text;
 }

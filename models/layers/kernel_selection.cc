@@ -161,8 +161,8 @@ KernelDecision FastestOf(const std::vector<KernelDecision>& decisions) {
     const double known = fastest.fused ? fastest.seconds : std::numeric_limits<double>::infinity();
     if (decision.fused && decision.seconds < kClearlyFaster * known) fastest = decision;
   }
-  if (fastest.tensor_attention >= 0) {
-    fastest.reason = absl::StrCat("on tensor cores, variant ", fastest.tensor_attention, ": ",
+  if (fastest.tensor_variant >= 0) {
+    fastest.reason = absl::StrCat("on tensor cores, variant ", fastest.tensor_variant, ": ",
                                   fastest.reason, "; without: ", decisions[0].reason);
   }
   fastest.reason += variants;
@@ -174,7 +174,7 @@ KernelChoice ChoiceOf(const std::vector<KernelDecision>& decisions) {
   KernelChoice choice;
   for (const KernelDecision& decision : decisions) {
     choice.Set(decision.operation, decision.fused);
-    if (decision.tensor_attention >= 0) choice.SetTensorAttention(decision.tensor_attention);
+    choice.SetOnTensorCores(decision.operation, decision.tensor_variant);
   }
   return choice;
 }
@@ -182,7 +182,7 @@ KernelChoice ChoiceOf(const std::vector<KernelDecision>& decisions) {
 std::string SummaryOf(const std::vector<KernelDecision>& decisions) {
   return absl::StrJoin(decisions, ", ", [](std::string* out, const KernelDecision& decision) {
     absl::StrAppend(out, NameOf(decision.operation),
-                    decision.tensor_attention < 0 ? " " : " on tensor cores ", decision.summary);
+                    decision.tensor_variant < 0 ? " " : " on tensor cores ", decision.summary);
   });
 }
 

@@ -46,8 +46,8 @@ struct KernelDecision {
   std::string summary;
   // Time of a pass of the kernel, in seconds; infinity unless it agreed and was timed.
   double seconds = std::numeric_limits<double>::infinity();
-  // KernelChoice::tensor_attention of the kernel.
-  int tensor_attention = -1;
+  // KernelChoice::on_tensor_cores of the kernel.
+  int tensor_variant = -1;
   // True if memory ran out, so that another attempt may decide differently.
   bool out_of_memory = false;
 };

@@ -18,10 +18,6 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-kernels::BFloat16* BFloat16Of(at::Tensor& tensor) {
-  return static_cast<kernels::BFloat16*>(tensor.mutable_data_ptr());
-}
-
 // [P, d] -> [P, 1, 1, d]
 at::Tensor PerFeature(const at::Tensor& parameter) { return parameter.unsqueeze(1).unsqueeze(1); }
 
@@ -52,10 +48,17 @@ class FusedAddLayerNorm : public torch::autograd::Function<FusedAddLayerNorm> {
     } else {
       OnStream(a.device(), [&](void* stream) {
         return WithKernelType(b.scalar_type(), [&](auto type) {
-          return kernels::AddLayerNormCuda(
-              shape, kLayerNormEpsilon, a.const_data_ptr<float>(),
-              static_cast<const decltype(type)*>(b.const_data_ptr()), scales, offsets, result,
-              operand.defined() ? BFloat16Of(operand) : nullptr, stream);
+          using T = decltype(type);
+          return kernels::AddLayerNormCuda<T>(
+              {.shape = shape,
+               .epsilon = kLayerNormEpsilon,
+               .a = a.const_data_ptr<float>(),
+               .b = static_cast<const T*>(b.const_data_ptr()),
+               .scale = scales,
+               .offset = offsets,
+               .result = result,
+               .operand = operand.defined() ? MutableBFloat16Of(operand) : nullptr},
+              stream);
         });
       });
     }
@@ -89,18 +92,21 @@ class FusedAddLayerNorm : public torch::autograd::Function<FusedAddLayerNorm> {
     const at::ScalarType type = context->saved_data["type"].toScalarType();
     at::Tensor b_gradient =
         type == at::kFloat ? at::Tensor() : at::empty_like(x, x.options().dtype(type));
-    at::Tensor workspace = at::empty({kernels::AddLayerNormWorkspaceCuda(shape)}, x.options());
+    at::Tensor workspace = at::empty({kernels::RowsWorkspaceCuda(shape)}, x.options());
     OnStream(x.device(), [&](void* stream) {
       return WithKernelType(type, [&](auto kernel_type) {
         using T = decltype(kernel_type);
-        auto* of_b =
-            b_gradient.defined() ? static_cast<T*>(b_gradient.mutable_data_ptr()) : nullptr;
-        return kernels::AddLayerNormBackwardCuda(
-            shape, normalised, rs, scales, y_gradient,
-            of_operand.defined()
-                ? static_cast<const kernels::BFloat16*>(of_operand.const_data_ptr())
-                : nullptr,
-            to, of_b, workspace.mutable_data_ptr<float>(), stream);
+        return kernels::AddLayerNormBackwardCuda<T>(
+            {.shape = shape,
+             .x = normalised,
+             .r = rs,
+             .scale = scales,
+             .y_gradient = y_gradient,
+             .operand_gradient = of_operand.defined() ? BFloat16Of(of_operand) : nullptr,
+             .gradients = to,
+             .b_gradient =
+                 b_gradient.defined() ? static_cast<T*>(b_gradient.mutable_data_ptr()) : nullptr},
+            workspace.mutable_data_ptr<float>(), stream);
       });
     });
     return {sum, b_gradient.defined() ? b_gradient : sum, scale_gradient, offset_gradient,
@@ -113,8 +119,7 @@ bool CanFuse(const at::Tensor& a, const at::Tensor& b) {
     return false;
   }
   if (a.is_cpu()) return b.scalar_type() == at::kFloat;
-  return a.is_cuda() && HasKernelType(b.scalar_type()) && kernels::HasRowsCuda() &&
-         a.size(3) <= kernels::kMaxCudaNormWidth &&
+  return a.is_cuda() && HasKernelType(b.scalar_type()) && a.size(3) <= kernels::kMaxCudaNormWidth &&
          UsesCudaKernel(FusedOperation::kAddLayerNorm, a.get_device());
 }
 

@@ -12,7 +12,6 @@
 #include "gtest/gtest.h"
 #include "models/encodings/catalogue.h"
 #include "models/encodings/positions.h"
-#include "models/kernels/attention_cuda.h"
 #include "models/layers/cross_entropy.h"
 #include "models/layers/cuda_for_tests.h"
 #include "models/layers/kernel_choice.h"
@@ -124,7 +123,7 @@ TEST(PackPrecisionTest, SmallPacksOnTheCpu) {
 }
 
 TEST(PackPrecisionTest, LargestPackOnAGpu) {
-  LENGTHWISE_SKIP_WITHOUT_CUDA(kernels::HasAttentionCuda());
+  LENGTHWISE_SKIP_WITHOUT_CUDA();
   at::set_num_threads(4);  // for float64
   for (const char* encoding : {"relative", "rope", "alibi", "sin_cos"}) {
     ExpectPrecise(encoding, kLarge, at::Device(at::kCUDA, 0), {0, 29});

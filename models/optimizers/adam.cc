@@ -46,8 +46,8 @@ bool CanFuse(const at::Tensor& parameters) {
   if (parameters.scalar_type() != at::kFloat || !UsesFusedKernel(FusedOperation::kAdam)) {
     return false;
   }
-  return parameters.is_cpu() || (parameters.is_cuda() && kernels::HasAdamCuda() &&
-                                 UsesCudaKernel(FusedOperation::kAdam, parameters.get_device()));
+  return parameters.is_cpu() ||
+         (parameters.is_cuda() && UsesCudaKernel(FusedOperation::kAdam, parameters.get_device()));
 }
 
 class Adam : public Optimizer {

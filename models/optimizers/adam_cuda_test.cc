@@ -1,6 +1,5 @@
 // Compares Adam's CUDA kernel with plain operations in double on the CPU. Needs a GPU; otherwise it
 // is skipped with a message.
-#include "models/kernels/adam_cuda.h"
 
 #include <memory>
 #include <vector>
@@ -15,7 +14,7 @@ namespace lengthwise::models {
 namespace {
 
 TEST(AdamCudaTest, MatchesPlainOperationsForAPack) {
-  LENGTHWISE_SKIP_WITHOUT_CUDA(kernels::HasAdamCuda());
+  LENGTHWISE_SKIP_WITHOUT_CUDA();
   ParameterLayout layout;
   // Sizes that no block divides.
   layout.Add("a", {1000, 7}, {.kind = Initializer::Kind::kNormal, .stddev = 1});

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "models/kernels/attention_cuda.h"
 #include "models/layers/cuda_for_tests.h"
 #include "models/layers/kernel_choice.h"
 #include "tests/golden/golden_folder.h"
@@ -60,7 +59,7 @@ class DeviceModelTest : public ::testing::TestWithParam<std::tuple<std::string, 
 TEST_P(DeviceModelTest, LogitsLossAndGradientsMatch) {
   const auto& [folder, cuda, fused] = GetParam();
   if (cuda) {
-    LENGTHWISE_SKIP_WITHOUT_CUDA(kernels::HasAttentionCuda());
+    LENGTHWISE_SKIP_WITHOUT_CUDA();
   }
   const KernelScope scope(fused ? KernelChoice::Fused() : KernelChoice::Plain());
   const std::vector<std::string> files = Files(folder, {});

@@ -15,7 +15,6 @@
 #   tar -xzf ARCHIVE && cd lengthwise-gpu
 #   tests/gpu/lease.sh      what decides about the kernels, in 400 s
 #   tests/gpu/run.sh        the CUDA tests
-#   benchmarks/gpu.sh       speed, compared with ensembles of PyTorch and JAX
 #   tests/gpu/cell.sh       30 trials of a published cell, with a server and a worker that is killed once
 #
 # If $OUT is set, results are written there as they arrive: at most eight files a script. A script that
@@ -32,7 +31,7 @@ programs=(server/lengthwise_server worker/lengthwise_worker client/lengthwise be
 # Each has the tests of its folder; tests/gpu/run.sh runs those that need a GPU.
 tests=(models/attention/tests models/layers/tests models/optimizers/tests worker/training/tests tests/golden/tests
   models/networks/tests)
-texts=(tests/gpu/environment.sh tests/gpu/run.sh tests/gpu/lease.sh tests/gpu/cell.sh benchmarks/gpu.sh
+texts=(tests/gpu/environment.sh tests/gpu/run.sh tests/gpu/lease.sh tests/gpu/cell.sh
   benchmarks/gpu_roofline.py benchmarks/gpu_tables.py benchmarks/compare_training_step.py benchmarks/ensemble_benchmark.py
   benchmarks/pytorch_step.py benchmarks/pytorch_ensemble_step.py benchmarks/jax_ensemble_step.py)
 

@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2034
-# Sourced by run.sh, cell.sh and benchmarks/gpu.sh, in a checkout or an unpacked bundle (bundle.sh). Changes to its root, sets
+# Sourced by lease.sh, run.sh and cell.sh, in a checkout or an unpacked bundle (bundle.sh). Changes to its root, sets
 # PYTHON, BIN and scratch, and defines functions that run and count checks. The caller sets `set -uo pipefail`.
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 PYTHON=${GPU_PYTHON:-python3}

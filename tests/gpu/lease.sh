@@ -27,7 +27,6 @@ END_BY=$([ $again = yes ] && echo 190 || echo 385)
 device=cuda precision=bfloat16 packs=(1 30) lengths=(20 40) drawn=1..40 steps=60
 [ $rehearse = no ] || device=cpu precision=float32 packs=(1 2) lengths=(2) drawn=1..2 steps=2
 step_program=("$BIN/benchmarks/training_step" --device $device --encoding randomized_relative --precisions $precision)
-attention_tests=$BIN/models/attention/tests
 steps_file=$results/steps.jsonl log=$results/log.txt
 : >"$steps_file"
 : >"$log"
@@ -49,20 +48,24 @@ append() { check "$1" bash -c 'exec "${@:3}" >>"$1" 2>>"$2"' _ "$2" "$log" "${@:
 
 tests() {
   step "the kernels on tensor cores against double precision, and the same bits again"
+  local attention=("$BIN/models/attention/tests" --tests_of=models/attention/fused_cuda_test.cc)
+  local feed_forward=("$BIN/models/layers/tests" --tests_of=models/layers/fused_layers_cuda_test.cc --gtest_filter='*OnTensorCores*')
   limit=60
-  check "attention on tensor cores" bash -c 'tests_ran "$@"' _ $rehearse "${native[@]}" \
-    "$attention_tests" --tests_of=models/attention/fused_cuda_test.cc --gtest_filter='TensorAttentionCuda*'
+  check "attention on tensor cores" bash -c 'tests_ran "$@"' _ $rehearse "${native[@]}" "${attention[@]}" --gtest_filter='TensorAttentionCuda*'
+  limit=20
+  check "feed-forward on tensor cores" bash -c 'tests_ran "$@"' _ $rehearse "${native[@]}" "${feed_forward[@]}"
   if [ $rehearse = yes ] || ! command -v compute-sanitizer >/dev/null; then
     echo "no compute-sanitizer: races are not looked for"
     return
   fi
+  local racecheck=("${native[@]}" compute-sanitizer --tool racecheck --error-exitcode 3)
   limit=30
-  check "no races" "${native[@]}" compute-sanitizer --tool racecheck --error-exitcode 3 "$attention_tests" --tests_of=models/attention/fused_cuda_test.cc \
-    --gtest_filter='TensorAttentionCuda*.EveryVariant*'
+  check "no races in attention" "${racecheck[@]}" "${attention[@]}" --gtest_filter='TensorAttentionCuda*.EveryVariant*'
+  check "no races in the feed-forward layer" "${racecheck[@]}" "${feed_forward[@]}"
 }
 
 variants() {
-  step "every variant of attention on tensor cores, at the batch of a step"
+  step "every variant of the kernels on tensor cores, at the batch of a step"
   limit=60
   # --kernels auto logs the times of all variants when a pack begins.
   for pack in "${packs[@]}"; do
@@ -74,7 +77,7 @@ variants() {
 
 # New and old in turns, so that a clock that changes shows in both.
 steps() {
-  step "whole steps: attention by measurement, by today's kernels, by LibTorch's operators, PyTorch's ensemble"
+  step "whole steps: kernels by measurement, without tensor cores, LibTorch's operators, PyTorch's ensemble"
   limit=60
   for pack in "${packs[@]}"; do
     for length in "${lengths[@]}" "$drawn"; do
@@ -99,6 +102,7 @@ kernel_times() {
     append "ncu" "$results/kernels.csv" "${native[@]}" ncu --metrics gpu__time_duration.sum --clock-control none --csv \
       --print-units base --kernel-name-base demangled --launch-count 900 "${step_program[@]}" --kernels fused --packs "${packs[-1]}" \
       --lengths "${lengths[-1]}" --steps 1
+    "$PYTHON" benchmarks/gpu_tables.py "$results/kernels.csv"
     return
   fi
   echo "no ncu: our kernels and LibTorch's operators by events"

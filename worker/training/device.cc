@@ -26,7 +26,7 @@
 #include "c10/core/Device.h"
 #include "c10/core/impl/VirtualGuardImpl.h"
 #include "c10/util/Exception.h"
-#include "models/kernels/adam_cuda.h"
+#include "models/kernels/cuda_capability.h"
 #include "models/layers/kernel_calls.h"
 #include "platform/usable_cpus.h"
 #include "platform/version.h"
@@ -156,7 +156,7 @@ absl::StatusOr<Device> OpenDevice(absl::string_view name, int32_t threads) {
   device.provenance.set_device(gpus[static_cast<size_t>(device.index)]);
   const long cuda = at::detail::getCUDAHooks().versionCUDART();  // 1000 major + 10 minor
   device.provenance.set_cuda_version(absl::StrCat(cuda / 1000, ".", cuda % 1000 / 10));
-  if (!kernels::HasAdamCuda()) {  // all CUDA kernels are built together
+  if (!kernels::HasCudaKernels()) {
     device.warning =
         "built without nvcc, so the GPU runs LibTorch's slower operators; install CUDA's "
         "toolkit and build again";

@@ -106,18 +106,22 @@ class Measurement {
                    });
   }
 
-  KernelComparison FeedForward() const {
+  // With kernels on tensor cores (KernelChoice::on_tensor_cores), UNIMPLEMENTED for a layer that
+  // they do not take.
+  absl::StatusOr<KernelComparison> FeedForward(int variant) const {
     const auto& p = problem_;
     const std::vector<int64_t> rows = Features(p.d_model);
-    return Compare(
-        FusedOperation::kFeedForward, rows,
-        {Random(rows, 1), Random({p.members, p.d_model, p.hidden}, 2).mul(0.3),
-         Random({p.members, p.hidden}, 3), Random({p.members, p.hidden, p.d_model}, 4).mul(0.3),
-         Random({p.members, p.d_model}, 5)},
-        [](const Tensors& x) {
-          return models::FeedForward(
-              x[0], {.up = x[1], .up_bias = x[2], .down = x[3], .down_bias = x[4]});
-        });
+    const Tensors inputs = {Random(rows, 1), Random({p.members, p.d_model, p.hidden}, 2).mul(0.3),
+                            Random({p.members, p.hidden}, 3),
+                            Random({p.members, p.hidden, p.d_model}, 4).mul(0.3),
+                            Random({p.members, p.d_model}, 5)};
+    const auto parameters = [](const Tensors& x) -> models::FeedForwardParameters {
+      return {.up = x[1], .up_bias = x[2], .down = x[3], .down_bias = x[4]};
+    };
+    return CompareVariant(
+        FusedOperation::kFeedForward, variant, rows, inputs,
+        [&] { return models::CanUseTensorCores(models::Operand(inputs[0]), parameters(inputs)); },
+        [parameters](const Tensors& x) { return models::FeedForward(x[0], parameters(x)); });
   }
 
   KernelComparison CrossEntropy() const {
@@ -134,9 +138,8 @@ class Measurement {
                    });
   }
 
-  // INVALID_ARGUMENT for an encoding that cannot be made; with kernels on tensor cores
-  // (KernelChoice::tensor_attention), UNIMPLEMENTED for one that they do not have.
-  absl::StatusOr<KernelComparison> Attention(int on_tensor_cores) const {
+  // INVALID_ARGUMENT for an encoding that cannot be made; UNIMPLEMENTED as FeedForward.
+  absl::StatusOr<KernelComparison> Attention(int variant) const {
     const auto& p = problem_;
     struct Case {
       models::ParameterLayout layout;
@@ -168,27 +171,20 @@ class Measurement {
     subject->positions = at::tensor(positions, at::kLong).view({p.members, p.tokens}).to(device_);
     Tensors leaves = {Random(Features(3 * p.d_model), 1)};
     const models::ParameterSet parameters = subject->arena->Members(0, p.members);
-    KernelChoice fused = KernelChoice::Fused();
-    if (on_tensor_cores >= 0) {
-      fused.SetTensorAttention(on_tensor_cores);
-      const KernelScope scope(fused);
-      const models::Bfloat16Products products(p.in_bfloat16);
-      if (!models::CanUseTensorCores(models::Operand(leaves[0]), p.heads) ||
-          !models::HaveTensorKernels(
-              subject->encoding->TermsWithoutR(parameters, 0, subject->positions))) {
-        return absl::UnimplementedError("no kernel on tensor cores");
-      }
-    }
     leaves.insert(leaves.end(), parameters.tensors().begin(), parameters.tensors().end());
-    return Compare(
-        FusedOperation::kAttention, Features(p.d_model), std::move(leaves),
+    return CompareVariant(
+        FusedOperation::kAttention, variant, Features(p.d_model), leaves,
+        [&] {
+          return models::CanUseTensorCores(models::Operand(leaves[0]), p.heads) &&
+                 models::HaveTensorKernels(
+                     subject->encoding->TermsWithoutR(parameters, 0, subject->positions));
+        },
         [subject, heads = p.heads, members = p.members](const Tensors& x) {
           const models::ParameterSet parameters =
               subject->arena->Members(0, members).Replaced({x.begin() + 1, x.end()});
           return models::Attend(*subject->encoding, parameters, 0, heads, subject->positions,
                                 models::Operand(x[0]), nullptr);
-        },
-        fused);
+        });
   }
 
   // False for an optimizer that always uses LibTorch's operators.
@@ -259,6 +255,20 @@ class Measurement {
 
   std::function<void()> Wait() const {
     return [device = device_] { WaitForDevice(device); };
+  }
+
+  // Compare with a variant of the operation's kernels on tensor cores; if negative, with those
+  // without. UNIMPLEMENTED if `takes`, called under this choice, says that they do not.
+  absl::StatusOr<KernelComparison> CompareVariant(FusedOperation operation, int variant,
+                                                  at::IntArrayRef shape, const Tensors& inputs,
+                                                  const std::function<bool()>& takes,
+                                                  const Function& function) const {
+    KernelChoice choice = KernelChoice::Fused();
+    choice.SetOnTensorCores(operation, variant);
+    const KernelScope scope(choice);
+    const models::Bfloat16Products products(problem_.in_bfloat16);
+    if (variant >= 0 && !takes()) return absl::UnimplementedError("no kernel on tensor cores");
+    return Compare(operation, shape, inputs, function, choice);
   }
 
   // Compares `function` of `inputs`, whose result has `shape`. The numbers of the result get
@@ -361,25 +371,25 @@ std::vector<KernelDecision> MeasureKernels(const KernelProblem& problem, const D
   const auto add = [&](FusedOperation operation, const auto& make) {
     decisions.push_back(decide(operation, make));
   };
-  if (problem.attends) {
-    const auto measure = [&](int on_tensor_cores) {
-      KernelDecision decision = decide(FusedOperation::kAttention, [&](const Measurement& of) {
-        return of.Attention(on_tensor_cores);
-      });
-      decision.tensor_attention = on_tensor_cores;
-      return decision;
-    };
-    std::vector<KernelDecision> measured = {measure(-1)};
-    for (int variant = 0; variant < std::ssize(kernels::kTensorVariants); ++variant) {
-      KernelDecision decision = measure(variant);
+  const auto add_fastest = [&](FusedOperation operation, int64_t variants, const auto& make) {
+    std::vector<KernelDecision> measured;
+    for (int variant = -1; variant < variants; ++variant) {
+      KernelDecision decision =
+          decide(operation, [&](const Measurement& of) { return make(of, variant); });
+      decision.tensor_variant = variant;
       // Not checked: neither are the others. Mostly the kernels do not take this problem.
-      if (decision.fused && !std::isfinite(decision.seconds)) break;
+      if (variant >= 0 && decision.fused && !std::isfinite(decision.seconds)) break;
       measured.push_back(std::move(decision));
     }
     decisions.push_back(models::FastestOf(measured));
+  };
+  if (problem.attends) {
+    add_fastest(FusedOperation::kAttention, std::ssize(kernels::kTensorVariants),
+                [](const Measurement& of, int variant) { return of.Attention(variant); });
   }
   add(FusedOperation::kAddLayerNorm, [](const Measurement& of) { return Made(of.AddLayerNorm()); });
-  add(FusedOperation::kFeedForward, [](const Measurement& of) { return Made(of.FeedForward()); });
+  add_fastest(FusedOperation::kFeedForward, std::ssize(kernels::kTensorFeedForwardRows),
+              [](const Measurement& of, int variant) { return of.FeedForward(variant); });
   add(FusedOperation::kCrossEntropy, [](const Measurement& of) { return Made(of.CrossEntropy()); });
   if (timed.HasOptimizerKernel()) {
     add(FusedOperation::kAdam, [](const Measurement& of) { return of.Adam(); });

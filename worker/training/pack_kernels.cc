@@ -6,7 +6,6 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "models/kernels/adam_cuda.h"
 #include "models/kernels/cuda_capability.h"
 #include "platform/log.h"
 
@@ -80,7 +79,7 @@ KernelProblem ProblemOf(const Blueprint& blueprint, int64_t members) {
 }
 
 std::string WhyNoKernels(const Device& device) {
-  if (!kernels::HasAdamCuda()) return "built without nvcc";  // all kernels are built together
+  if (!kernels::HasCudaKernels()) return "built without nvcc";
   if (kernels::RunsCudaKernels(device.index)) return "";
   const int capability = kernels::CudaCapability(device.index);
   return absl::StrCat("compute capability ", capability / 10, ".", capability % 10,

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "models/kernels/attention_cuda.h"
 #include "models/layers/cuda_for_tests.h"
 #include "worker/tiny_trials.h"
 #include "worker/training/blueprint.h"
@@ -96,7 +95,7 @@ std::vector<float> Train(const std::string& encoding, const std::string& device_
 }
 
 TEST(PackModelCudaTest, MatchesTheCpuAndRepeatsItsBits) {
-  LENGTHWISE_SKIP_WITHOUT_CUDA(kernels::HasAttentionCuda());
+  LENGTHWISE_SKIP_WITHOUT_CUDA();
   for (const char* encoding : {"sin_cos", "rope", "alibi", "relative", "t5"}) {
     SCOPED_TRACE(encoding);
     GraphCounts counts;
