@@ -129,8 +129,9 @@ CommandLoop::Group CommandLoop::TakeGroup() {
 }
 
 absl::Time CommandLoop::NextDeadline() {
-  return std::min(
-      {ledger_.scheduler().NextDeadline(), waiting_.NextDeadline(), next_housekeeping_});
+  const Scheduler& scheduler = ledger_.scheduler();
+  return std::min({scheduler.NextDeadline(), scheduler.NextLoss(), waiting_.NextDeadline(),
+                   next_housekeeping_});
 }
 
 void CommandLoop::Run() {

@@ -254,6 +254,7 @@ void Core::Publish(CommittedGroup group) {
     statistics_.events_stored += effects.events;
     statistics_.points_stored += effects.points;
     statistics_.lease_expiries += effects.lease_expiries;
+    statistics_.lost_workers += static_cast<int64_t>(effects.lost_workers.size());
     Add(effects.decided, statistics_.decided);
     for (const int32_t trials : effects.granted) {
       monitoring::Observe(trials, statistics_.lease_trials);
@@ -264,6 +265,11 @@ void Core::Publish(CommittedGroup group) {
       monitoring::Observe(static_cast<double>(effects.events), statistics_.commit_events);
     }
   }
+  for (const std::string& worker : effects.lost_workers) {
+    platform::LogWarning(absl::StrCat("worker ", worker, " is lost: it has been silent for ",
+                                      absl::FormatDuration(options_.lease_duration)));
+  }
+  for (const auto& [level, text] : effects.log) platform::Log(level, text);
   if (group.changed) commit_fault_.Note(absl::OkStatus());
   reads_.Publish(effects);
   // Last, because a subscriber that is woken reads at once and must see the effects above.

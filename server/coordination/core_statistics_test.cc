@@ -5,6 +5,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "monitoring/samples.h"
@@ -180,6 +182,24 @@ TEST_F(CoreStatisticsTest, WorkersAreShownWhileTheyAreAlive) {
   EXPECT_FALSE(Read().workers[0].measurements.has_step_seconds());
   coordinator_.Advance(absl::Seconds(31));
   EXPECT_THAT(Read().workers, IsEmpty());
+}
+
+// Nothing but the worker's silence wakes the server.
+TEST_F(CoreStatisticsTest, IdleWorkerThatDiesIsCounted) {
+  coordinator_.Close();
+  coordinator_.options().lease_duration = absl::Milliseconds(200);
+  coordinator_.RunClock();
+  ASSERT_EQ(coordinator_.Open(), absl::OkStatus());
+  EXPECT_EQ(Read().lost_workers, 0);
+  ASSERT_EQ(coordinator_.Register("w"), absl::OkStatus());
+  ASSERT_EQ(coordinator_.Register("stopped"), absl::OkStatus());
+  ASSERT_EQ(coordinator_.Stop("stopped"), absl::OkStatus());
+  const absl::Time deadline = absl::Now() + absl::Minutes(1);
+  while (Read().lost_workers == 0 && absl::Now() < deadline) {
+    absl::SleepFor(absl::Milliseconds(10));
+  }
+  EXPECT_EQ(Read().lost_workers, 1);
+  EXPECT_EQ(Read().lease_expiries, 0);
 }
 
 TEST_F(CoreStatisticsTest, CommitsAreMeasured) {

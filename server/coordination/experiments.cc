@@ -123,6 +123,9 @@ absl::StatusOr<v1::DeleteExperimentResponse> Experiments::Delete(
   Effects& effects = ledger_.effects();
   effects.experiments.insert(record.id);
   effects.reshaped.insert(record.id);
+  effects.log.emplace_back(
+      platform::LogLevel::kInfo,
+      absl::StrCat("deleted the experiment ", record.id, " of ", record.owner));
   return v1::DeleteExperimentResponse();
 }
 

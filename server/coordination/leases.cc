@@ -115,6 +115,10 @@ absl::Status Leases::Register(const v1::SynchronizeRequest& request, const std::
   scheduler.Register(worker.worker_id(), worker.max_pack_size(), ledger_.Now(), experiment);
   *scheduler.FindSession(worker.worker_id()) = {
       .id = request.session(), .replaced = replaced == request.session() ? "" : replaced};
+  ledger_.effects().log.emplace_back(
+      platform::LogLevel::kInfo, absl::StrCat("worker ", worker.worker_id(), " of ", caller,
+                                              " registered: ", worker.provenance().device(), " on ",
+                                              worker.provenance().host()));
   return absl::OkStatus();
 }
 
@@ -371,6 +375,8 @@ absl::Status Leases::Hear(const v1::SynchronizeRequest& request, const std::stri
   if (request.stopping()) {
     scheduler.Unregister(worker);
     fleet_.Stop(worker);
+    ledger_.effects().log.emplace_back(platform::LogLevel::kInfo,
+                                       absl::StrCat("worker ", worker, " stops"));
   }
   return absl::OkStatus();
 }

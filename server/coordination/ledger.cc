@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
@@ -36,8 +37,8 @@ Ledger::Ledger(const Scheduler::Options& options, Storage& storage, Clock clock)
     : options_(options), storage_(storage), store_(storage.writer()), clock_(std::move(clock)) {}
 
 absl::Status Ledger::Rebuild() {
-  // Nothing of the failed transaction may be seen.
-  effects_ = Effects();
+  // Nothing of the failed transaction may be seen. A lost worker is no part of it.
+  effects_ = Effects{.lost_workers = std::move(effects_.lost_workers)};
   misdated_.clear();
   leases_without_trials_.clear();
   LENGTHWISE_FAILPOINT_OR_RETURN("engine.rebuild.before");
@@ -132,11 +133,18 @@ absl::Status Ledger::Begin() {
 absl::Status Ledger::Commit() { return store_.Commit(); }
 
 absl::Status Ledger::Tick() {
-  const Decisions decisions = scheduler_->Tick(Now());
+  Decisions decisions = scheduler_->Tick(Now());
+  absl::c_move(decisions.lost_workers, std::back_inserter(effects_.lost_workers));
   absl::flat_hash_set<Token> expired;
   for (const TrialChange& change : decisions.trials) expired.insert(change.token);
   if (!expired.empty()) LENGTHWISE_FAILPOINT("engine.lease.expire");
   effects_.lease_expiries += static_cast<int64_t>(expired.size());
+  for (const LeaseChange& lease : decisions.leases) {
+    effects_.log.emplace_back(
+        platform::LogLevel::kWarning,
+        absl::StrCat("lease ", lease.token, " of ", lease.worker, " expired after ",
+                     absl::FormatDuration(options_.lease_duration), " without a heartbeat"));
+  }
   return Record(decisions);
 }
 

@@ -18,6 +18,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "platform/log.h"
 #include "proto/event.pb.h"
 #include "server/coordination/running_trials.h"
 #include "server/coordination/statistics.h"
@@ -50,6 +51,8 @@ struct Effects {
   int64_t events = 0;
   int64_t points = 0;
   int64_t lease_expiries = 0;
+  std::vector<std::string> lost_workers;
+  std::vector<std::pair<platform::LogLevel, std::string>> log;  // lines of the server's log
   DecisionCounts decided;
   std::vector<int32_t> granted;  // number of trials of each granted lease
   // Trials that started or stopped running, and evaluations of running trials (by name).

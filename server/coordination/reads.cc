@@ -193,6 +193,7 @@ absl::StatusOr<v1::ListTrialsResponse> Reads::ListTrials(const v1::ListTrialsReq
 }
 
 v1::ListWorkersResponse Reads::ListWorkers() {
+  v1::ListWorkersResponse response;
   std::vector<v1::Worker> workers = fleet_.List(clock_.steady());
   absl::flat_hash_map<std::string, std::vector<TrialKey>> trials;
   loop_.BetweenGroups([&] {
@@ -202,7 +203,6 @@ v1::ListWorkersResponse Reads::ListWorkers() {
     }
     trials = ledger_.scheduler().TrialsByWorker();
   });
-  v1::ListWorkersResponse response;
   const auto reader = storage_.Read();
   for (v1::Worker& worker : workers) {
     for (const TrialKey key : trials[worker.worker_id()]) {

@@ -57,6 +57,7 @@ struct Statistics {
   // once.
   std::map<int32_t, int64_t> wanted_workers;
   int64_t lease_expiries = 0;
+  int64_t lost_workers = 0;
   v1::Histogram lease_trials;  // trials per granted lease
   DecisionCounts decided;
   // Queue time of the oldest queued trial. 0 if none is queued.

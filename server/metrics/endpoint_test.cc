@@ -59,6 +59,7 @@ Statistics SomeStatistics() {
   statistics.wanted_workers = {{1, 60}, {30, 4}};
   statistics.unfit_workers = 1;
   statistics.lease_expiries = 7;
+  statistics.lost_workers = 8;
   statistics.lease_trials = monitoring::EmptyHistogram({2});
   monitoring::Observe(3, statistics.lease_trials);
   statistics.decided.decisions["trial_started"] = 21;

@@ -190,8 +190,7 @@ void Scheduler::Register(absl::string_view worker, int32_t max_pack_size, absl::
   if (!IsAlive(worker, now)) ++fleet_size_;
   Worker& registered = workers_[std::string(worker)];
   registered.max_pack_size = std::max(max_pack_size, 1);
-  registered.last_seen = now;
-  registered.silence = absl::ZeroDuration();
+  See(registered, now);
   registered.experiment = std::string(experiment);
   // It may have been mended.
   registered.unfit.clear();
@@ -221,8 +220,7 @@ absl::Status Scheduler::Heartbeat(absl::string_view worker, absl::Span<const Tok
                                   absl::Time now) {
   const auto registered = workers_.find(worker);
   if (registered == workers_.end()) return NotRegistered(worker);
-  registered->second.last_seen = now;
-  registered->second.silence = absl::ZeroDuration();
+  See(registered->second, now);
   for (const Token token : leases) {
     const auto lease = leases_.find(token);
     if (lease != leases_.end() && lease->second.worker == worker) Renew(token, lease->second, now);
@@ -614,14 +612,30 @@ void Scheduler::SetCheckpoint(TrialKey key, int64_t step) {
 void Scheduler::Hear(absl::Time heard) {
   const absl::Duration pause = heard - heard_ - options_.lease_duration / 10;
   heard_ = heard;
-  // Without a lease, no call was due.
-  if (pause <= absl::ZeroDuration() || leases_.empty()) return;
+  // Without a lease or a live worker, no call was due.
+  const bool none_due = leases_.empty() && next_loss_ == absl::InfiniteFuture();
+  if (pause <= absl::ZeroDuration() || none_due) return;
   expiries_.clear();
   for (auto& [token, lease] : leases_) {
     lease.expires += pause;
     expiries_.emplace(lease.expires, token);
   }
-  for (auto& [name, worker] : workers_) worker.last_seen += pause;
+  for (auto& [name, worker] : workers_) {
+    if (!worker.lost) worker.last_seen += pause;
+  }
+}
+
+void Scheduler::CountWorkers(absl::Time now, std::vector<std::string>& lost) {
+  fleet_size_ = LiveWorkers(now);
+  next_loss_ = absl::InfiniteFuture();
+  for (auto& [name, worker] : workers_) {
+    const absl::Time loss = worker.last_seen + options_.lease_duration;
+    if (std::min(now, heard_) < loss) {
+      next_loss_ = std::min(next_loss_, loss);
+    } else if (!std::exchange(worker.lost, true)) {
+      lost.push_back(name);
+    }
+  }
 }
 
 Decisions Scheduler::Tick(absl::Time now) {
@@ -642,7 +656,7 @@ Decisions Scheduler::Tick(absl::Time now) {
   // Not at every tick: a tick follows every group of commands, and there are thousands of workers.
   if (now >= next_count_) {
     next_count_ = now + absl::Seconds(1);
-    fleet_size_ = LiveWorkers(now);
+    CountWorkers(now, decisions.lost_workers);
   }
   if (now >= next_sweep_) {
     next_sweep_ = now + options_.worker_memory / 60;
@@ -668,6 +682,11 @@ absl::Time Scheduler::NextDeadline() const {
     deadline = std::min(deadline, leases_.at(*token).rank->second + options_.min_run);
   }
   return deadline;
+}
+
+absl::Time Scheduler::NextLoss() const {
+  if (next_loss_ == absl::InfiniteFuture()) return next_loss_;
+  return std::min(std::max(next_loss_, next_count_), heard_ + options_.lease_duration / 20);
 }
 
 bool Scheduler::HasRunnable(absl::Time now) {

@@ -101,6 +101,8 @@ struct LeaseChange {
 struct Decisions {
   std::vector<LeaseChange> leases;
   std::vector<TrialChange> trials;
+  // Workers that have been silent for a lease duration, with or without a lease. Not recorded.
+  std::vector<std::string> lost_workers;
 };
 
 // The answer to a worker about one lease that it reports.
@@ -192,6 +194,7 @@ class Scheduler {
     losses_count_from_ = other.losses_count_from_;
     fleet_size_ = other.fleet_size_;
     next_count_ = other.next_count_;
+    next_loss_ = other.next_loss_;
   }
 
   // Renews leases. NOT_FOUND if the worker is not registered.
@@ -262,12 +265,16 @@ class Scheduler {
   // the process was stopped, or its disk hung. The excess counts towards no lease's expiry and no
   // worker's silence. If it is never called, every Tick has heard everything.
   void Hear(absl::Time heard);
-  // Ends expired leases, preempts leases, and forgets workers that have been silent for long.
-  // Leaves leases for the next Tick when it has requeued a thousand trials: others wait meanwhile.
+  // Ends expired leases, preempts leases, names lost workers, and forgets those that have been
+  // silent for long. Leaves leases for the next Tick when it has requeued a thousand trials: others
+  // wait meanwhile.
   Decisions Tick(absl::Time now);
   // The earliest time at which a lease expires or can be preempted, a back-off ends, or Hear is
   // due. InfiniteFuture if there is none.
   absl::Time NextDeadline() const;
+  // The earliest time at which Tick can find a worker lost, or at which Hear is due for that.
+  // InfiniteFuture if no worker lives.
+  absl::Time NextLoss() const;
 
   // True if some trial could be leased now to a worker that takes any.
   bool HasRunnable(absl::Time now);
@@ -346,6 +353,7 @@ class Scheduler {
     int32_t max_pack_size = 1;
     absl::Time last_seen;
     absl::Duration silence;  // ExpectSilence, from last_seen on
+    bool lost = false;       // Tick has named it since last_seen
     std::string experiment;  // empty: not dedicated to one
     WorkerSession session;
     absl::flat_hash_map<std::string, int32_t> capacities;  // by shape
@@ -375,6 +383,9 @@ class Scheduler {
   // True if the worker has completed nothing yet, and another one runs or has completed trials and
   // does not fail: its failures are its machine's rather than the trials'.
   bool FailsAlone(absl::string_view worker, absl::Time now) const;
+  void See(Worker& worker, absl::Time now);
+  // Counts the live workers and appends those that were lost since the last count.
+  void CountWorkers(absl::Time now, std::vector<std::string>& lost);
   void MatureDelayed(absl::Time now);
   void Renew(Token token, Lease& lease, absl::Time now);
   void Hold(Trial& trial, Token token, Lease& lease);
@@ -458,6 +469,8 @@ class Scheduler {
   absl::Time next_sweep_ = absl::InfinitePast();
   int64_t fleet_size_ = 0;
   absl::Time next_count_ = absl::InfinitePast();
+  // No live worker is lost before. InfiniteFuture if none lives.
+  absl::Time next_loss_ = absl::InfiniteFuture();
 };
 
 }  // namespace lengthwise::server
