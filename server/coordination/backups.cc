@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "platform/files.h"
+#include "platform/log.h"
 #include "platform/status_macros.h"
 #include "proto/timestamps.h"
 #include "server/storage/backup.h"

@@ -7,6 +7,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "platform/mutex.h"
 #include "proto/administration_service.pb.h"
 #include "server/coordination/artifact_sweeper.h"
 #include "server/coordination/ledger.h"
@@ -29,12 +31,23 @@ class Backups {
                       const std::function<bool(const v1::BackUpResponse&)>& progress);
   absl::StatusOr<v1::Storage> GetStorage();
 
+  struct Last {
+    // Of the newest complete backup: made by this process, or in the directory when it started.
+    // NoTime() if there is none.
+    absl::Time time = NoTime();
+    // The newest attempt of this process failed.
+    bool failed = false;
+  };
+  Last last() const;
+
  private:
   const std::string data_dir_;
   const Clock clock_;
   Storage& storage_;
   ArtifactStore& artifacts_;
   ArtifactSweeper& sweeper_;
+  mutable platform::Mutex mutex_;
+  Last last_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace lengthwise::server

@@ -333,6 +333,9 @@ Statistics Core::GetStatistics() {
   statistics.example_files_stored = artifacts_.stored_files();
   statistics.example_bytes_stored = artifacts_.stored_file_bytes();
   statistics.database_bytes = storage_->SizeBytes();
+  const Backups::Last backup = backups_.last();
+  statistics.last_backup_seconds = absl::ToDoubleSeconds(backup.time - absl::UnixEpoch());
+  statistics.last_backup_failed = backup.failed;
   platform::DiskSpace disk =
       platform::GetDiskSpace(options_.data_dir).value_or(platform::DiskSpace());
   if (const auto elsewhere = MeasureDiskElsewhere(artifact_store_->elsewhere())) {

@@ -74,6 +74,9 @@ struct Statistics {
   int64_t example_files_stored = 0;
   int64_t example_bytes_stored = 0;
   int64_t database_bytes = 0;
+  // In seconds since 1970; 0 if there is no backup.
+  double last_backup_seconds = 0;
+  bool last_backup_failed = false;
   // Free space and size of the data directory's file system, or of that of the checkpoints if a
   // smaller share of it is free. 0 if unknown.
   int64_t disk_free_bytes = 0;

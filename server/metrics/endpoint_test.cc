@@ -78,6 +78,8 @@ Statistics SomeStatistics() {
   statistics.example_files_stored = 25;
   statistics.example_bytes_stored = 26;
   statistics.database_bytes = 14;
+  statistics.last_backup_seconds = 16;
+  statistics.last_backup_failed = true;
   statistics.disk_free_bytes = 18;
   statistics.disk_size_bytes = 19;
   monitoring::WorkerSample& worker = statistics.workers.emplace_back();
@@ -156,6 +158,9 @@ TEST(MonitoringEndpoint, ServesStatisticsWithTypesAndHelp) {
       {"lengthwise_example_bytes_stored_total", "counter",
        "lengthwise_example_bytes_stored_total 26\n"},
       {"lengthwise_database_bytes", "gauge", "lengthwise_database_bytes 14\n"},
+      {"lengthwise_last_backup_timestamp_seconds", "gauge",
+       "lengthwise_last_backup_timestamp_seconds 16\n"},
+      {"lengthwise_last_backup_failed", "gauge", "lengthwise_last_backup_failed 1\n"},
       {"lengthwise_disk_free_bytes", "gauge", "lengthwise_disk_free_bytes 18\n"},
       {"lengthwise_disk_bytes", "gauge", "lengthwise_disk_bytes 19\n"},
       {"lengthwise_watcher_lag_seconds", "gauge", "lengthwise_watcher_lag_seconds 0\n"},

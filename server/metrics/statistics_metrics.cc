@@ -60,6 +60,12 @@ constexpr Metric kMetrics[] = {
      [](const Statistics& s) { return static_cast<double>(s.example_bytes_stored); }},
     {"lengthwise_database_bytes", MetricType::Gauge, "Size of the database file, in bytes.",
      [](const Statistics& s) { return static_cast<double>(s.database_bytes); }},
+    {"lengthwise_last_backup_timestamp_seconds", MetricType::Gauge,
+     "Time of the last complete backup, in seconds since 1970; 0 if there is none.",
+     [](const Statistics& s) { return s.last_backup_seconds; }},
+    {"lengthwise_last_backup_failed", MetricType::Gauge,
+     "1 if the last attempt to make a backup failed; else 0.",
+     [](const Statistics& s) { return s.last_backup_failed ? 1.0 : 0.0; }},
     {"lengthwise_disk_free_bytes", MetricType::Gauge,
      "Free space of the data directory's file system, in bytes; of that of --artifacts if a "
      "smaller share of it is free.",
