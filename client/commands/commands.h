@@ -41,6 +41,10 @@ void AddDelete(Command root, Program& program);
 void AddWorkers(Command root, Program& program);
 // Adds `up` and `down` to `lengthwise workers`.
 void AddFleetCommands(Command workers, Program& program);
+// Pauses and resumes the queue.
+void AddQueue(Command root, Program& program);
+// Prints why the queue is paused (ListWorkersResponse.queue_pause), if it is.
+void TellPause(Program& program, const std::string& why);
 void AddAuth(Command root, Program& program);
 void AddConfig(Command root, Program& program);
 void AddLogs(Command root, Program& program);

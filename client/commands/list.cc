@@ -15,7 +15,8 @@ namespace {
 
 absl::StatusOr<int> List(Program& program, size_t limit, const std::string& owner) {
   ASSIGN_OR_RETURN(auto connection, program.ConnectToRead());
-  ASSIGN_OR_RETURN(auto experiments, connection->ListExperiments(limit, owner));
+  std::string pause;
+  ASSIGN_OR_RETURN(auto experiments, connection->ListExperiments(limit, owner, &pause));
   if (!program.output_is_table()) {
     Records records{.columns = {"name", "owner", "description", "create_time", "trials", "queued",
                                 "running", "succeeded", "failed", "cancelled"}};
@@ -59,6 +60,7 @@ absl::StatusOr<int> List(Program& program, size_t limit, const std::string& owne
          Table::Cell(DescribeCounts(counts), paint), experiment.specification().description()});
   }
   program.out() << table.Render(program.width(), program.palette());
+  TellPause(program, pause);
   return kSuccess;
 }
 

@@ -59,6 +59,43 @@ TEST_F(CommandsTest, UnfitWorkersSayWhy) {
   EXPECT_THAT(out_, HasSubstr(",No space left on device\n"));
 }
 
+TEST_F(CommandsTest, DrainedWorkersAndAPausedQueueSayWhy) {
+  v1::Worker worker;
+  worker.set_worker_id("n07-cpu");
+  worker.set_alive(true);
+  worker.set_hold("drained by ada: new disks");
+  v1::ListWorkersResponse workers;
+  *workers.add_workers() = worker;
+  worker.set_worker_id("n08-cpu");
+  worker.add_trials("experiments/e-1/trials/t");
+  *workers.add_workers() = worker;
+  workers.set_queue_pause("paused by ada");
+  server_.AnswerAlways("ListWorkers", workers);
+  EXPECT_EQ(Run({"workers"}), kSuccess);
+  EXPECT_THAT(out_, ContainsRegex("n07-cpu +drained "));
+  EXPECT_THAT(out_, ContainsRegex("n08-cpu +draining "));
+  EXPECT_THAT(out_, HasSubstr("n07-cpu is drained by ada: new disks; `lengthwise workers resume "
+                              "n07-cpu` ends that\n"));
+  EXPECT_THAT(out_, HasSubstr("The queue is paused by ada. No trial starts until `lengthwise "
+                              "queue resume`.\n"));
+}
+
+TEST_F(CommandsTest, QueueIsPausedAndResumed) {
+  EXPECT_EQ(Run({"submit", File("e.yaml", kSpecification)}), kSuccess) << err_;
+  EXPECT_EQ(Run({"queue", "resume"}), kFailure);
+  EXPECT_THAT(err_, HasSubstr("the queue is not paused"));
+  EXPECT_EQ(Run({"queue", "pause", "--reason", "new disks"}), kSuccess) << err_;
+  EXPECT_EQ(Run({"list"}), kSuccess);
+  EXPECT_THAT(out_, HasSubstr("The queue is paused: new disks. No trial starts until"));
+  EXPECT_EQ(Run({"show", "e-1/0"}), kSuccess);
+  EXPECT_THAT(out_, HasSubstr("waits: the queue is paused: new disks"));
+  EXPECT_EQ(Run({"queue", "resume"}), kSuccess) << err_;
+  EXPECT_EQ(Run({"list"}), kSuccess);
+  EXPECT_THAT(out_, Not(HasSubstr("paused")));
+  EXPECT_EQ(Run({"workers", "drain", "n07-cpu"}), kFailure);
+  EXPECT_THAT(err_, HasSubstr("there is no worker \"n07-cpu\"; `lengthwise workers` lists them"));
+}
+
 TEST_F(CommandsTest, WorkersShowTheirKernels) {
   v1::Worker worker;
   worker.set_worker_id("n07-cuda0");

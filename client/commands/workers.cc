@@ -1,5 +1,8 @@
-// `lengthwise workers`: lists workers.
+// `lengthwise workers`: lists workers. `workers drain|resume` and `queue pause|resume`: hold new
+// leases back.
 #include <algorithm>
+#include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -21,8 +24,8 @@ absl::StatusOr<int> Workers(Program& program) {
   if (!program.output_is_table()) {
     Records records{.columns = {"worker", "alive", "stopped", "device", "host", "threads",
                                 "max_pack_size", "trials", "steps_per_second",
-                                "model_steps_per_second", "last_heartbeat_time", "kernels",
-                                "fault"}};
+                                "model_steps_per_second", "last_heartbeat_time", "kernels", "fault",
+                                "hold"}};
     for (const v1::Worker& worker : workers.workers()) {
       records.rows.push_back(
           {worker.worker_id(), worker.alive(), worker.stopped(), worker.provenance().device(),
@@ -32,7 +35,7 @@ absl::StatusOr<int> Workers(Program& program) {
            absl::FormatTime(absl::RFC3339_sec,
                             absl::FromUnixSeconds(worker.last_heartbeat_time().seconds()),
                             absl::UTCTimeZone()),
-           worker.provenance().kernels(), worker.fault()});
+           worker.provenance().kernels(), worker.fault(), worker.hold()});
     }
     program.Write(records);
     return kSuccess;
@@ -65,6 +68,7 @@ absl::StatusOr<int> Workers(Program& program) {
         Table::Cell(worker.worker_id(), Paint::kBold),
         worker.stopped()          ? Table::Cell("stopped", Paint::kDim)
         : !worker.alive()         ? Table::Cell("lost", Paint::kRed)
+        : !worker.hold().empty()  ? Table::Cell(busy ? "draining" : "drained", Paint::kDim)
         : busy                    ? Table::Cell("busy", Paint::kCyan)
         : !worker.fault().empty() ? Table::Cell("unfit", Paint::kRed)
                                   : Table::Cell("idle", Paint::kGreen),
@@ -77,7 +81,13 @@ absl::StatusOr<int> Workers(Program& program) {
     table.AddRow(std::move(row));
   }
   program.out() << table.Render(program.width(), program.palette());
+  TellPause(program, workers.queue_pause());
   for (const v1::Worker& worker : workers.workers()) {
+    if (!worker.hold().empty()) {
+      program.out() << "\n"
+                    << worker.worker_id() << " is " << worker.hold()
+                    << "; `lengthwise workers resume " << worker.worker_id() << "` ends that\n";
+    }
     if (worker.fault().empty() || !worker.alive()) continue;
     program.out() << "\n"
                   << worker.worker_id() << " takes only some of the trials: " << worker.fault()
@@ -86,17 +96,95 @@ absl::StatusOr<int> Workers(Program& program) {
   return kSuccess;
 }
 
+struct HoldOptions {
+  std::string worker;  // empty: the queue
+  std::string reason;
+};
+
+absl::StatusOr<int> Hold(Program& program, const HoldOptions& options, bool all) {
+  v1::HoldLeasesRequest request;
+  request.set_worker(options.worker);
+  request.set_all(all);
+  request.set_reason(options.reason);
+  ASSIGN_OR_RETURN(auto connection, program.Connect());
+  RETURN_IF_ERROR(connection->HoldLeases(request));
+  if (all) {
+    program.out() << "Paused the queue: running trials go on, and no other starts.\n";
+  } else {
+    program.out() << "Drains " << options.worker
+                  << ": it stores checkpoints, gives its trials back and gets no others.\n";
+  }
+  return kSuccess;
+}
+
+absl::StatusOr<int> Resume(Program& program, const HoldOptions& options, bool all) {
+  v1::ResumeLeasesRequest request;
+  request.set_worker(options.worker);
+  request.set_all(all);
+  ASSIGN_OR_RETURN(auto connection, program.Connect());
+  RETURN_IF_ERROR(connection->ResumeLeases(request));
+  program.out() << (all ? "The queue goes on.\n"
+                        : absl::StrCat(options.worker, " gets trials again.\n"));
+  return kSuccess;
+}
+
+void AddReason(Command command, HoldOptions& options) {
+  command.AddOption("--reason TEXT", options.reason, "Reason that `workers` and `list` show");
+}
+
 }  // namespace
+
+void TellPause(Program& program, const std::string& why) {
+  if (why.empty()) return;
+  program.out() << "\nThe queue is " << why
+                << ". No trial starts until `lengthwise queue resume`.\n";
+}
+
+void AddQueue(Command root, Program& program) {
+  const Command queue = root.AddCommand("queue", "Pauses and resumes the start of trials");
+  queue.Group(kServerGroup).RequireCommand();
+  queue.Footer(
+      "Examples:\n"
+      "  lengthwise queue pause --reason \"new disks\"\n"
+      "  lengthwise queue resume");
+  auto options = std::make_shared<HoldOptions>();
+  Command command = program.AddCommand(
+      queue, "pause", "Lets running trials go on and starts no others, also after a restart",
+      kNestedGroup, "lengthwise queue pause --reason \"new disks\"",
+      [&program, options] { return Hold(program, *options, /*all=*/true); });
+  AddReason(command, *options);
+  program.AddServerOption(command);
+  command = program.AddCommand(
+      queue, "resume", "Starts trials again", kNestedGroup, "lengthwise queue resume",
+      [&program, options] { return Resume(program, *options, /*all=*/true); });
+  program.AddServerOption(command);
+}
 
 void AddWorkers(Command root, Program& program) {
   const Command command = program.AddCommand(
       root, "workers", "Lists workers and their trials, or starts and stops them", kServerGroup,
       "lengthwise workers\nlengthwise workers --output json\n"
+      "lengthwise workers drain n07-cuda0-4711 --reason \"new disks\"\n"
       "lengthwise workers up --slurm -- --gres=gpu:1 --time=12:00:00",
       [&program] { return Workers(program); });
   program.AddServerOption(command);
   program.AddOutputOption(command);
   AddFleetCommands(command, program);
+
+  auto options = std::make_shared<HoldOptions>();
+  const Command drain = program.AddCommand(
+      command, "drain", "Has a worker give back its trials, and gives it no others", kNestedGroup,
+      "lengthwise workers drain n07-cuda0-4711 --reason \"new disks\"",
+      [&program, options] { return Hold(program, *options, /*all=*/false); });
+  const Command resume =
+      program.AddCommand(command, "resume", "Gives a drained worker trials again", kNestedGroup,
+                         "lengthwise workers resume n07-cuda0-4711",
+                         [&program, options] { return Resume(program, *options, /*all=*/false); });
+  for (const Command& one : {drain, resume}) {
+    one.AddOption("worker", options->worker, "Id of the worker, as `lengthwise workers` shows it");
+    program.AddServerOption(one);
+  }
+  AddReason(drain, *options);
 }
 
 }  // namespace lengthwise::client

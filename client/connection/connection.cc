@@ -319,7 +319,8 @@ absl::StatusOr<v1::FindExperimentResponse> Connection::Find(const std::string& t
 }
 
 absl::StatusOr<std::vector<v1::Experiment>> Connection::ListExperiments(size_t limit,
-                                                                        const std::string& owner) {
+                                                                        const std::string& owner,
+                                                                        std::string* queue_pause) {
   std::vector<v1::Experiment> experiments;
   v1::ListExperimentsRequest request;
   request.set_owner(owner);
@@ -328,6 +329,7 @@ absl::StatusOr<std::vector<v1::Experiment>> Connection::ListExperiments(size_t l
                                      : static_cast<int>(std::min<size_t>(kPageSize, limit)));
     ASSIGN_OR_RETURN(auto page,
                      Stubs::Call(*this, &Experiments::ListExperiments, request, options_.timeout));
+    if (queue_pause != nullptr) *queue_pause = page.queue_pause();
     for (v1::Experiment& experiment : *page.mutable_experiments()) {
       if (limit != 0 && experiments.size() == limit) return experiments;
       experiments.push_back(std::move(experiment));
@@ -482,6 +484,14 @@ absl::StatusOr<v1::ListWorkersResponse> Connection::ListWorkers() {
 absl::StatusOr<v1::GetWantedWorkersResponse> Connection::GetWantedWorkers(
     const v1::GetWantedWorkersRequest& request) {
   return Stubs::Call(*this, &Fleet::GetWantedWorkers, request, options_.timeout);
+}
+
+absl::Status Connection::HoldLeases(const v1::HoldLeasesRequest& request) {
+  return Stubs::Call(*this, &Fleet::HoldLeases, request, options_.timeout).status();
+}
+
+absl::Status Connection::ResumeLeases(const v1::ResumeLeasesRequest& request) {
+  return Stubs::Call(*this, &Fleet::ResumeLeases, request, options_.timeout).status();
 }
 
 absl::StatusOr<v1::CreateTokenResponse> Connection::CreateToken(

@@ -68,8 +68,10 @@ class Connection {
       const std::string& text, FindRequest::Use use = FindRequest::READ,
       FindRequest::Kind kind = FindRequest::EXPERIMENT_OR_TRIAL);
   // Reads all pages, newest first. An empty `owner` means all owners, a `limit` of 0 no limit.
+  // `queue_pause` gets the response's field, unless it is null.
   absl::StatusOr<std::vector<v1::Experiment>> ListExperiments(size_t limit,
-                                                              const std::string& owner = "");
+                                                              const std::string& owner = "",
+                                                              std::string* queue_pause = nullptr);
   absl::StatusOr<v1::Experiment> CancelExperiment(const std::string& name,
                                                   const std::string& reason);
   absl::Status DeleteExperiment(const std::string& name);
@@ -101,6 +103,8 @@ class Connection {
   absl::StatusOr<v1::ListWorkersResponse> ListWorkers();
   absl::StatusOr<v1::GetWantedWorkersResponse> GetWantedWorkers(
       const v1::GetWantedWorkersRequest& request);
+  absl::Status HoldLeases(const v1::HoldLeasesRequest& request);
+  absl::Status ResumeLeases(const v1::ResumeLeasesRequest& request);
   // Waits for the backup without a deadline and returns the last response. Calls `progress` with
   // each response.
   absl::StatusOr<v1::BackUpResponse> BackUp(

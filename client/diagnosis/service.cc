@@ -132,6 +132,10 @@ void Workers(const ServiceAnswers& answers, const ProgramVersion& client, Findin
   for (const auto& [device, count] : devices) {
     findings.push_back({Verdict::kOk, "workers", absl::StrCat(count, " on ", device)});
   }
+  if (const std::string& pause = answers.workers->queue_pause(); !pause.empty()) {
+    findings.push_back({Verdict::kWarning, "queue", absl::StrCat("is ", pause, ": no trial starts"),
+                        "an administrator ends that with `lengthwise queue resume`"});
+  }
   if (!silent.empty()) {
     findings.push_back({Verdict::kWarning, "workers",
                         absl::StrCat("no heartbeat from ", Names(silent), " recently"),

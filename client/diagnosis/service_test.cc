@@ -159,6 +159,13 @@ TEST(ServiceTest, WarnsWithoutLiveWorkers) {
               HasOneTrouble(Verdict::kWarning, "workers", "no heartbeat from n09-cuda0"));
 }
 
+TEST(ServiceTest, WarnsOfAPausedQueue) {
+  ServiceAnswers answers = Healthy();
+  answers.workers->set_queue_pause("paused by ada: new disks");
+  EXPECT_THAT(Inspect(answers), HasOneTrouble(Verdict::kWarning, "queue",
+                                              "is paused by ada: new disks: no trial starts"));
+}
+
 TEST(ServiceTest, StoppedWorkerIsNoTrouble) {
   ServiceAnswers answers = Healthy();
   v1::Worker stopped = Worker("n09-cuda0", false);

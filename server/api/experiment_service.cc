@@ -30,11 +30,6 @@ Request InNameOf(const Caller& caller, Request request) {
   return request;
 }
 
-// The user recorded in trials' histories. Empty if the server has no tokens.
-std::string PrincipalOf(const Caller& caller) {
-  return caller.token_id.empty() ? "" : caller.principal;
-}
-
 // True if the experiment trains users' modules.
 bool HasCode(const v1::ExperimentSpecification& specification) {
   return absl::c_any_of(specification.networks(), [](const v1::Component& network) {

@@ -43,5 +43,40 @@ TEST(FleetServiceTest, CountsWantedWorkers) {
             grpc::StatusCode::INVALID_ARGUMENT);
 }
 
+TEST(FleetServiceTest, HoldsLeasesBackUntilTheyResume) {
+  TestServer server;
+  server.AddExperiment("grid", 1);
+  server.Serve();
+  const auto stub = v1::FleetService::NewStub(server.Connect());
+  const auto hold = [&](const std::string& worker, bool all) {
+    v1::HoldLeasesRequest request;
+    request.set_worker(worker);
+    request.set_all(all);
+    request.set_reason("new disks");
+    grpc::ClientContext context;
+    v1::HoldLeasesResponse response;
+    return stub->HoldLeases(&context, request, &response).error_code();
+  };
+  const auto resume = [&](const std::string& worker) {
+    v1::ResumeLeasesRequest request;
+    request.set_worker(worker);
+    grpc::ClientContext context;
+    v1::ResumeLeasesResponse response;
+    return stub->ResumeLeases(&context, request, &response).error_code();
+  };
+  EXPECT_EQ(hold("", false), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(hold("inside-1", true), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(hold("unknown", false), grpc::StatusCode::NOT_FOUND);
+  EXPECT_EQ(hold("inside-1", false), grpc::StatusCode::OK);
+  EXPECT_EQ(hold("", true), grpc::StatusCode::OK);
+  EXPECT_EQ(resume("unknown"), grpc::StatusCode::NOT_FOUND);
+  const auto workers = [&] { return server.core().reads().ListWorkers(); };
+  EXPECT_EQ(workers().workers(0).hold(), "drained: new disks");
+  EXPECT_EQ(workers().queue_pause(), "paused: new disks");
+  EXPECT_EQ(resume("inside-1"), grpc::StatusCode::OK);
+  EXPECT_EQ(workers().workers(0).hold(), "");
+  EXPECT_EQ(workers().queue_pause(), "paused: new disks");
+}
+
 }  // namespace
 }  // namespace lengthwise::server

@@ -29,7 +29,7 @@ std::unique_ptr<grpc::Service> NewWorkerService(Core& core, TransferThreads& dow
                                                 TransferThreads& uploads, OpenStreams& streams,
                                                 Calls& calls);
 
-std::unique_ptr<grpc::Service> NewFleetService(Reads& reads, Calls& calls);
+std::unique_ptr<grpc::Service> NewFleetService(Core& core, Calls& calls);
 
 // Lists `entries` in their order.
 std::unique_ptr<grpc::Service> NewCatalogueService(std::vector<v1::CatalogueEntry> entries,

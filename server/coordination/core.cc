@@ -327,7 +327,9 @@ Statistics Core::GetStatistics() {
     });
     for (const monitoring::WorkerSample& worker : statistics.workers) {
       statistics.unfit_workers += !scheduler.FaultOf(worker.worker_id, clock_.steady()).empty();
+      statistics.drained_workers += !scheduler.HoldOf(worker.worker_id).empty();
     }
+    statistics.queue_paused = !scheduler.HoldOf("").empty();
   });
   statistics.running_trials = running_trials_.List();
   statistics.example_files_stored = artifacts_.stored_files();

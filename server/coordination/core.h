@@ -129,6 +129,7 @@ class Core {
   Submissions& submissions() { return engine_.submissions; }
   Experiments& experiments() { return engine_.experiments; }
   EventIntake& intake() { return engine_.events; }
+  Leases& leases() { return engine_.leases; }
   // May be called on any thread.
   const LeaseIds& lease_ids() const { return engine_.lease_ids; }
   // These block, on the caller's thread.

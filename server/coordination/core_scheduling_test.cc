@@ -56,8 +56,90 @@ class CoreSchedulingTest : public testing::Test {
     return changes;
   }
 
+  // As the administrator "ada". Without a worker: the queue.
+  absl::Status Hold(const std::string& worker) {
+    v1::HoldLeasesRequest request;
+    request.set_worker(worker);
+    request.set_all(worker.empty());
+    std::promise<absl::Status> done;
+    coordinator_->loop().Post<v1::HoldLeasesResponse>(
+        [&] { return coordinator_->leases().Hold(request, "ada"); },
+        [&](const auto& response) { done.set_value(response.status()); });
+    return done.get_future().get();
+  }
+  absl::Status Resume(const std::string& worker) {
+    v1::ResumeLeasesRequest request;
+    request.set_worker(worker);
+    request.set_all(worker.empty());
+    std::promise<absl::Status> done;
+    coordinator_->loop().Post<v1::ResumeLeasesResponse>(
+        [&] { return coordinator_->leases().Resume(request); },
+        [&](const auto& response) { done.set_value(response.status()); });
+    return done.get_future().get();
+  }
+
   TestCoordinator coordinator_;
 };
+
+TEST_F(CoreSchedulingTest, LogTellsTheLifeOfTheService) {
+  testing::internal::CaptureStderr();
+  ASSERT_EQ(coordinator_.Register("w"), absl::OkStatus());
+  ASSERT_EQ(coordinator_.Register("stopped"), absl::OkStatus());
+  ASSERT_EQ(coordinator_.Stop("stopped"), absl::OkStatus());
+  const std::string experiment = coordinator_.Create("sort", 1, 1);
+  ASSERT_THAT(coordinator_.Acquire("w").trials(), SizeIs(1));
+  coordinator_.Advance(absl::Seconds(31));
+  ASSERT_TRUE(coordinator_.Cancel(experiment).ok());
+  ASSERT_EQ(coordinator_.Delete(experiment), absl::OkStatus());
+  const std::string log = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(log, HasSubstr(" INFO worker w of anonymous registered: "));
+  EXPECT_THAT(log, HasSubstr(" INFO worker stopped stops\n"));
+  EXPECT_THAT(log, HasSubstr(" WARNING lease 1 of w expired after 30s without a heartbeat\n"));
+  EXPECT_THAT(log, HasSubstr(" WARNING worker w is lost: it has been silent for 30s\n"));
+  EXPECT_THAT(log, Not(HasSubstr("stopped is lost")));
+  EXPECT_THAT(log, HasSubstr(" INFO deleted the experiment sort-1 of "));
+}
+
+TEST_F(CoreSchedulingTest, DrainedWorkerStaysDrainedOverRestarts) {
+  ASSERT_TRUE(absl::IsNotFound(Hold("w"))) << "nobody has seen it";
+  ASSERT_EQ(coordinator_.Register("w"), absl::OkStatus());
+  const std::string experiment = coordinator_.Create("sort", 2, 1);
+  const v1::Lease lease = coordinator_.Acquire("w");
+  ASSERT_THAT(lease.trials(), SizeIs(1));
+  ASSERT_EQ(Hold("w"), absl::OkStatus());
+  Restart();
+  ASSERT_EQ(coordinator_.Register("w"), absl::OkStatus());
+  EXPECT_EQ(coordinator_.Heartbeat("w", {lease})->leases(0).reason(), "drained by ada");
+  coordinator_.Release("w", lease);
+  EXPECT_THAT(coordinator_.Acquire("w").trials(), IsEmpty());
+  EXPECT_EQ(coordinator_->reads().ListWorkers().workers(0).hold(), "drained by ada");
+  EXPECT_EQ(coordinator_->GetStatistics().drained_workers, 1);
+  ASSERT_EQ(Resume("w"), absl::OkStatus());
+  EXPECT_TRUE(absl::IsNotFound(Resume("w")));
+  Restart();
+  ASSERT_EQ(coordinator_.Register("w"), absl::OkStatus());
+  EXPECT_THAT(coordinator_.Acquire("w").trials(), SizeIs(1));
+}
+
+TEST_F(CoreSchedulingTest, PausedQueueStaysPausedOverRestarts) {
+  ASSERT_EQ(Hold(""), absl::OkStatus());
+  Restart();
+  ASSERT_EQ(coordinator_.Register("w"), absl::OkStatus());
+  const std::string experiment = coordinator_.Create("sort", 1, 1);
+  EXPECT_THAT(coordinator_.Acquire("w").trials(), IsEmpty());
+  EXPECT_EQ(coordinator_->reads().ListExperiments({})->queue_pause(), "paused by ada");
+  EXPECT_EQ(coordinator_->reads().ListWorkers().queue_pause(), "paused by ada");
+  EXPECT_TRUE(coordinator_->GetStatistics().queue_paused);
+  // A waiting worker gets its lease as soon as the queue goes on.
+  v1::SynchronizeRequest call = coordinator_.CallOf("w");
+  call.set_wants_lease(true);
+  call.mutable_wait()->set_seconds(5);
+  auto answer = coordinator_.Later(call);
+  coordinator_->loop().Flush();
+  ASSERT_EQ(Resume(""), absl::OkStatus());
+  EXPECT_THAT(answer.get()->lease().trials(), SizeIs(1));
+  EXPECT_EQ(coordinator_->reads().ListExperiments({})->queue_pause(), "");
+}
 
 TEST_F(CoreSchedulingTest, RetryRunsOnlyFailedTrialsAgain) {
   coordinator_.Register("w").IgnoreError();

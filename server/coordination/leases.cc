@@ -32,6 +32,15 @@ google::protobuf::Duration ToDuration(absl::Duration duration) {
 // Digits of a lease id that prove its holder: 128 bits.
 constexpr size_t kProofDigits = 32;
 
+// Of a request that names a worker or all.
+template <typename Request>
+absl::Status CheckHeld(const Request& request) {
+  if (request.worker().empty() == request.all()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      request.all() ? "worker and all: both are set; accepted is one of them"
+                    : "worker: is empty; name a worker, or set `all` for the whole queue");
+}
+
 }  // namespace
 
 std::string LeaseIds::Make(Token token, absl::string_view principal) const {
@@ -379,6 +388,34 @@ absl::Status Leases::Hear(const v1::SynchronizeRequest& request, const std::stri
                                        absl::StrCat("worker ", worker, " stops"));
   }
   return absl::OkStatus();
+}
+
+absl::StatusOr<v1::HoldLeasesResponse> Leases::Hold(const v1::HoldLeasesRequest& request,
+                                                    const std::string& caller) {
+  RETURN_IF_ERROR(CheckHeld(request));
+  if (!request.all() && !fleet_.PrincipalOf(request.worker()).has_value()) {
+    return absl::NotFoundError(absl::StrCat("there is no worker \"", request.worker(),
+                                            "\"; `lengthwise workers` lists them"));
+  }
+  const std::string why = absl::StrCat(
+      request.all() ? "paused" : "drained", caller.empty() ? "" : absl::StrCat(" by ", caller),
+      request.reason().empty() ? "" : absl::StrCat(": ", request.reason()));
+  RETURN_IF_ERROR(store_.PutHold({.worker = request.worker(), .why = why}));
+  ledger_.scheduler().HoldBack(request.worker(), why);
+  return v1::HoldLeasesResponse();
+}
+
+absl::StatusOr<v1::ResumeLeasesResponse> Leases::Resume(const v1::ResumeLeasesRequest& request) {
+  RETURN_IF_ERROR(CheckHeld(request));
+  if (ledger_.scheduler().HoldOf(request.worker()).empty()) {
+    return absl::NotFoundError(
+        request.all() ? "the queue is not paused"
+                      : absl::StrCat("no worker \"", request.worker(),
+                                     "\" is drained; `lengthwise workers` lists them"));
+  }
+  RETURN_IF_ERROR(store_.DeleteHold(request.worker()));
+  ledger_.scheduler().HoldBack(request.worker(), "");
+  return v1::ResumeLeasesResponse();
 }
 
 absl::StatusOr<v1::SynchronizeResponse> Leases::Answer(const v1::SynchronizeRequest& request,

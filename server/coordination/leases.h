@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "proto/fleet_service.pb.h"
 #include "proto/worker_service.pb.h"
 #include "server/coordination/fleet.h"
 #include "server/coordination/ledger.h"
@@ -74,6 +75,9 @@ class Leases {
   // worker wants one. UNAVAILABLE if the checkpoints of several trials cannot be read.
   absl::StatusOr<v1::SynchronizeResponse> Answer(const v1::SynchronizeRequest& request,
                                                  const std::string& caller, bool grants);
+  absl::StatusOr<v1::HoldLeasesResponse> Hold(const v1::HoldLeasesRequest& request,
+                                              const std::string& caller);
+  absl::StatusOr<v1::ResumeLeasesResponse> Resume(const v1::ResumeLeasesRequest& request);
   // FAILED_PRECONDITION, with the side to upgrade, unless the worker has this server's version of
   // the API.
   static absl::Status CheckVersion(const v1::WorkerDescription& worker);

@@ -115,6 +115,8 @@ absl::Status Ledger::Rebuild() {
                             lease.cancelled, now);
   }
   if (scheduler_ != nullptr) scheduler->CopyWorkers(*scheduler_);
+  ASSIGN_OR_RETURN(const std::vector<HoldRecord> holds, reader.ListHolds());
+  for (const HoldRecord& hold : holds) scheduler->HoldBack(hold.worker, hold.why);
   scheduler_ = std::move(scheduler);
   return absl::OkStatus();
 }

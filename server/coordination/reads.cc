@@ -102,6 +102,10 @@ absl::StatusOr<v1::ListExperimentsResponse> Reads::ListExperiments(
   ASSIGN_OR_RETURN(const int64_t before, DecodePageToken(kScope, request.page_token()));
   ASSIGN_OR_RETURN(const auto reader, storage_.Read());
   v1::ListExperimentsResponse response;
+  ASSIGN_OR_RETURN(const std::vector<HoldRecord> holds, reader->ListHolds());
+  for (const HoldRecord& hold : holds) {
+    if (hold.worker.empty()) response.set_queue_pause(hold.why);
+  }
   size_t bytes = 0;
   int64_t last = before;
   while (true) {
@@ -200,7 +204,9 @@ v1::ListWorkersResponse Reads::ListWorkers() {
     for (v1::Worker& worker : workers) {
       worker.set_alive(ledger_.scheduler().IsAlive(worker.worker_id(), ledger_.Now()));
       worker.set_fault(ledger_.scheduler().FaultOf(worker.worker_id(), ledger_.Now()));
+      worker.set_hold(ledger_.scheduler().HoldOf(worker.worker_id()));
     }
+    response.set_queue_pause(ledger_.scheduler().HoldOf(""));
     trials = ledger_.scheduler().TrialsByWorker();
   });
   const auto reader = storage_.Read();

@@ -63,7 +63,9 @@ struct Statistics {
   // Queue time of the oldest queued trial. 0 if none is queued.
   double oldest_queued_seconds = 0;
   std::vector<monitoring::WorkerSample> workers;  // live workers, ordered by id
-  int64_t unfit_workers = 0;                      // those of them that get no packs of some shape
+  int64_t drained_workers = 0;                    // those of them that get no new leases
+  bool queue_paused = false;
+  int64_t unfit_workers = 0;  // those of them that get no packs of some shape
   int64_t events_stored = 0;
   int64_t points_stored = 0;  // points of loss curves
   // Transactions that changed something: duration in seconds, commands answered, events stored.

@@ -58,6 +58,8 @@ Statistics SomeStatistics() {
   statistics.leases = 6;
   statistics.wanted_workers = {{1, 60}, {30, 4}};
   statistics.unfit_workers = 1;
+  statistics.drained_workers = 2;
+  statistics.queue_paused = true;
   statistics.lease_expiries = 7;
   statistics.lost_workers = 8;
   statistics.lease_trials = monitoring::EmptyHistogram({2});
@@ -151,6 +153,9 @@ TEST(MonitoringEndpoint, ServesStatisticsWithTypesAndHelp) {
       {"lengthwise_commit_seconds", "histogram", "lengthwise_commit_seconds_sum 2.25\n"},
       {"lengthwise_commit_commands", "histogram", "lengthwise_commit_commands_sum 11\n"},
       {"lengthwise_commit_events", "histogram", "lengthwise_commit_events_sum 12\n"},
+      {"lengthwise_workers_drained", "gauge", "lengthwise_workers_drained 2\n"},
+      {"lengthwise_queue_paused", "gauge", "lengthwise_queue_paused 1\n"},
+      {"lengthwise_workers_lost_total", "counter", "lengthwise_workers_lost_total 8\n"},
       {"lengthwise_commit_failures_total", "counter", "lengthwise_commit_failures_total 15\n"},
       {"lengthwise_queue_oldest_seconds", "gauge", "lengthwise_queue_oldest_seconds 12.5\n"},
       {"lengthwise_example_files_stored_total", "counter",

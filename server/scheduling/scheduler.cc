@@ -58,7 +58,9 @@ void Scheduler::InsertRunnable(const ScheduledTrial& trial) {
   queue_.Insert(IdOf(trial), traits.priority, traits.owner, traits.experiment, trial.key);
 }
 
-const PackId* Scheduler::NextFor(const Worker& worker, absl::Time now) const {
+const PackId* Scheduler::NextFor(absl::string_view name, const Worker& worker,
+                                 absl::Time now) const {
+  if (holds_.contains("") || holds_.contains(name)) return nullptr;
   return queue_.Next(worker.experiment, [&](const PackId& id) {
     return worker.unfit.empty() || !UnfitFor(worker, packs_.at(id.pack).traits.shape, now);
   });
@@ -203,6 +205,26 @@ void Scheduler::Register(absl::string_view worker, int32_t max_pack_size, absl::
   }
 }
 
+void Scheduler::See(Worker& worker, absl::Time now) {
+  worker.last_seen = now;
+  worker.silence = absl::ZeroDuration();
+  worker.lost = false;
+  next_loss_ = std::min(next_loss_, now + options_.lease_duration);
+}
+
+void Scheduler::HoldBack(absl::string_view worker, absl::string_view why) {
+  if (why.empty()) {
+    holds_.erase(worker);
+    return;
+  }
+  holds_[std::string(worker)] = std::string(why);
+  for (auto& [token, lease] : leases_) {
+    if (lease.worker == worker && !lease.live.empty() && lease.preempted.empty()) {
+      Recall(token, lease, std::string(why));
+    }
+  }
+}
+
 void Scheduler::Unregister(absl::string_view worker) { workers_.erase(worker); }
 
 WorkerSession* Scheduler::FindSession(absl::string_view worker) {
@@ -272,7 +294,7 @@ std::vector<TrialKey> Scheduler::NextPack(absl::string_view worker, absl::Time n
   MatureDelayed(now);
   const auto registered = workers_.find(worker);
   if (registered == workers_.end()) return {};
-  const PackId* const id = NextFor(registered->second, now);
+  const PackId* const id = NextFor(worker, registered->second, now);
   if (id == nullptr) return {};
   int32_t size = registered->second.max_pack_size;
   const auto capacity = registered->second.capacities.find(packs_.at(id->pack).traits.shape);
@@ -691,13 +713,13 @@ absl::Time Scheduler::NextLoss() const {
 
 bool Scheduler::HasRunnable(absl::Time now) {
   MatureDelayed(now);
-  return !queue_.empty();
+  return !queue_.empty() && !holds_.contains("");
 }
 
 bool Scheduler::HasRunnable(absl::string_view worker, absl::Time now) {
   MatureDelayed(now);
   const auto registered = workers_.find(worker);
-  return registered == workers_.end() || NextFor(registered->second, now) != nullptr;
+  return registered == workers_.end() || NextFor(worker, registered->second, now) != nullptr;
 }
 
 }  // namespace lengthwise::server

@@ -186,6 +186,11 @@ class Scheduler {
   std::string FaultOf(absl::string_view worker, absl::Time now) const;
   // Ends a worker's registration. Its leases stay until they expire or are released.
   void Unregister(absl::string_view worker);
+  // Holds new leases back from a worker, registered or not, or from all (""), for this reason; an
+  // empty one ends the hold. A held worker must also give back its leases, as for a preemption.
+  void HoldBack(absl::string_view worker, absl::string_view why);
+  // Why new leases are held back from the worker, or from all (""). Empty if they are not.
+  std::string HoldOf(absl::string_view worker) const;
   // Null if the worker is not registered. Valid until workers are registered or forgotten.
   WorkerSession* FindSession(absl::string_view worker);
   // Copies what is not recorded: registrations, memory limits, and since when losses count.
@@ -375,7 +380,7 @@ class Scheduler {
   void Dequeue(Trial& trial);
   void InsertRunnable(const ScheduledTrial& trial);
   // The next pack for a worker. Null if there is none.
-  const PackId* NextFor(const Worker& worker, absl::Time now) const;
+  const PackId* NextFor(absl::string_view name, const Worker& worker, absl::Time now) const;
   // Why the worker gets no packs of this shape (empty: of some shape). Null if it gets them.
   static const Unfit* UnfitFor(const Worker& worker, absl::string_view shape, absl::Time now);
   static void MarkUnfit(Worker& worker, const std::string& shape, absl::string_view why,
@@ -418,6 +423,8 @@ class Scheduler {
   // The lease to preempt next if packs wait for it, regardless of how long it has run.
   std::optional<Token> NextToPreempt(absl::Time now) const;
   void Preempt(absl::Time now);
+  // Has the lease given back, for this reason. It has live trials and is not being preempted.
+  void Recall(Token token, Lease& lease, std::string why);
   int64_t FreeWorkers(absl::Time now) const;
 
   // Invariants. CheckInvariants verifies them, and the simulation calls it after every step.
@@ -458,7 +465,8 @@ class Scheduler {
   absl::flat_hash_map<std::string, int32_t>
       directed_;  // number of leases with a directive, by worker
   absl::btree_map<std::string, Worker> workers_;
-  absl::flat_hash_map<std::string, int32_t> busy_;  // number of leases with live trials, by worker
+  absl::btree_map<std::string, std::string> holds_;  // reasons, by worker; "": all
+  absl::flat_hash_map<std::string, int32_t> busy_;   // number of leases with live trials, by worker
   // Leases that can be preempted: priority, time of the grant, token.
   absl::btree_set<std::tuple<int32_t, absl::Time, Token>> ranks_;
   int64_t preempted_ = 0;

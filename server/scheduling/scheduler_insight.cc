@@ -25,15 +25,21 @@ int64_t Scheduler::BusyWorkers(absl::Time now) const {
 
 bool Scheduler::IsIdle(absl::string_view worker, absl::Time now,
                        absl::string_view experiment) const {
-  if (!IsAlive(worker, now) || busy_.contains(worker)) return false;
+  if (!IsAlive(worker, now) || busy_.contains(worker) || holds_.contains(worker)) return false;
   const Worker& idle = workers_.at(worker);
   return UnfitFor(idle, "", now) == nullptr &&
          (idle.experiment.empty() || idle.experiment == experiment);
 }
 
+std::string Scheduler::HoldOf(absl::string_view worker) const {
+  const auto found = holds_.find(worker);
+  return found == holds_.end() ? "" : found->second;
+}
+
 absl::btree_map<std::string, WantedPacks> Scheduler::Wanted(int32_t max_pack_size,
                                                             absl::string_view experiment) const {
   absl::btree_map<std::string, WantedPacks> wanted;
+  if (holds_.contains("")) return wanted;
   queue_.ForEachPack([&](const PackId& id, int64_t trials) {
     const PackTraits& traits = packs_.at(id.pack).traits;
     if (!experiment.empty() && traits.experiment != experiment) return;
@@ -82,13 +88,19 @@ std::string Scheduler::WhyWaiting(TrialKey key, absl::Time now) const {
     return absl::StrCat(waits, " after failure ", trial.past.failures, " of ",
                         options_.max_failed_attempts, " allowed");
   }
+  if (const std::string pause = HoldOf(""); !pause.empty()) {
+    return absl::StrCat("waits: the queue is ", pause);
+  }
   const PackTraits& traits = TraitsOf(trial);
   int64_t workers = 0;
   int64_t dedicated = 0;
+  std::string held;
   std::string unfit;
   for (const auto& [name, worker] : workers_) {
     if (now - worker.last_seen > options_.lease_duration) continue;
-    if (!worker.experiment.empty() && worker.experiment != traits.experiment) {
+    if (const std::string hold = HoldOf(name); !hold.empty()) {
+      held = absl::StrCat(name, " is ", hold);
+    } else if (!worker.experiment.empty() && worker.experiment != traits.experiment) {
       ++dedicated;
     } else if (const Unfit* const found = UnfitFor(worker, traits.shape, now); found == nullptr) {
       ++workers;
@@ -98,6 +110,7 @@ std::string Scheduler::WhyWaiting(TrialKey key, absl::Time now) const {
   }
   if (workers == 0) {
     if (!unfit.empty()) return absl::StrCat("waits for a worker that can run it; ", unfit);
+    if (!held.empty()) return absl::StrCat("waits for a worker: ", held);
     if (dedicated == 0) return "waits for a worker: none is connected";
     return absl::StrCat("waits for a worker: ", dedicated == 1 ? "the one that is" : "all that are",
                         " connected ", dedicated == 1 ? "trains" : "train",
@@ -154,13 +167,19 @@ std::string Scheduler::FaultOf(absl::string_view worker, absl::Time now) const {
 }
 
 std::string Scheduler::WhyNothing(absl::string_view worker, absl::Time now) const {
+  if (const std::string pause = HoldOf(""); !pause.empty()) {
+    return absl::StrCat("the queue is ", pause);
+  }
+  if (const std::string hold = HoldOf(worker); !hold.empty()) {
+    return absl::StrCat("this worker is ", hold);
+  }
   const auto registered = workers_.find(worker);
   if (const std::string fault = FaultOf(worker, now);
-      !fault.empty() && !queue_.empty() && NextFor(registered->second, now) == nullptr) {
+      !fault.empty() && !queue_.empty() && NextFor(worker, registered->second, now) == nullptr) {
     return absl::StrCat("no trial can be leased that this machine can run now: ", fault);
   }
   if (registered != workers_.end() && !registered->second.experiment.empty() &&
-      NextFor(registered->second, now) == nullptr) {
+      NextFor(worker, registered->second, now) == nullptr) {
     return absl::StrCat("no trial of ", registered->second.experiment, " can be leased now");
   }
   if (!queue_.empty()) return "trials are queued; ask again";

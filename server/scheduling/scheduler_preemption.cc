@@ -1,6 +1,7 @@
 // Chooses the lease to preempt: the longest-running one of the lowest priority, and only while more
 // packs of a higher priority wait than workers are free or being freed.
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "server/scheduling/scheduler.h"
@@ -31,12 +32,12 @@ int64_t Scheduler::FreeWorkers(absl::Time now) const {
   return std::count_if(workers_.begin(), workers_.end(), [&](const auto& worker) {
     return worker.second.experiment.empty() && UnfitFor(worker.second, "", now) == nullptr &&
            now - worker.second.last_seen <= options_.free_memory + worker.second.silence &&
-           !busy_.contains(worker.first);
+           !busy_.contains(worker.first) && !holds_.contains(worker.first);
   });
 }
 
 std::optional<Token> Scheduler::NextToPreempt(absl::Time now) const {
-  if (queue_.empty() || ranks_.empty()) return std::nullopt;
+  if (queue_.empty() || ranks_.empty() || holds_.contains("")) return std::nullopt;
   const auto& [priority, granted, token] = *ranks_.begin();
   if (queue_.next_priority() <= priority) return std::nullopt;
   if (queue_.PacksAbove(priority) <= preempted_ + FreeWorkers(now)) return std::nullopt;
@@ -50,13 +51,19 @@ void Scheduler::Preempt(absl::Time now) {
     // Waits for this lease rather than preempt one of a higher priority that has run longer.
     if (granted + options_.min_run > now) return;
     const int64_t waiting = queue_.PacksAbove(priority);
-    NoteDirective(*token, lease);
-    lease.preempted = absl::StrCat(
-        "preempted for priority ", queue_.next_priority(), ", which goes before ", priority, ": ",
-        waiting, waiting == 1 ? " such pack waits" : " such packs wait", " and no worker is free");
-    Unrank(*token, lease);
-    ++preempted_;
+    Recall(*token, lease,
+           absl::StrCat("preempted for priority ", queue_.next_priority(), ", which goes before ",
+                        priority, ": ", waiting,
+                        waiting == 1 ? " such pack waits" : " such packs wait",
+                        " and no worker is free"));
   }
+}
+
+void Scheduler::Recall(Token token, Lease& lease, std::string why) {
+  NoteDirective(token, lease);
+  lease.preempted = std::move(why);
+  Unrank(token, lease);
+  ++preempted_;
 }
 
 }  // namespace lengthwise::server

@@ -60,6 +60,8 @@ constexpr Rule kRules[] = {
 
     {"lengthwise.v1.FleetService/ListWorkers", Access::kRead, kRefusals},
     {"lengthwise.v1.FleetService/GetWantedWorkers", Access::kRead, kRefusals},
+    {"lengthwise.v1.FleetService/HoldLeases", Access::kAdminister, kEveryCall, "worker"},
+    {"lengthwise.v1.FleetService/ResumeLeases", Access::kAdminister, kEveryCall, "worker"},
 
     {"lengthwise.v1.WorkerService/Synchronize", Access::kWork, kRefusals, "worker.worker_id"},
     {"lengthwise.v1.WorkerService/RegisterWorker", Access::kWork, kEveryCall, "worker.worker_id"},

@@ -26,6 +26,11 @@ struct Caller {
 // The caller of a server without tokens. Everyone who can reach such a server may do everything.
 Caller AnonymousCaller();
 
+// The user to record. Empty if the server has no tokens.
+inline std::string PrincipalOf(const Caller& caller) {
+  return caller.token_id.empty() ? "" : caller.principal;
+}
+
 enum class Access {
   // Everyone, without a token.
   kPublic,

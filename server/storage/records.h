@@ -140,6 +140,12 @@ struct SweepRecord {
   int32_t attempt = 0;  // that replaced the artifact `sha256`
 };
 
+// New leases are held back.
+struct HoldRecord {
+  std::string worker;  // empty: of all workers
+  std::string why;     // "drained by ada: new disks"
+};
+
 struct LeaseRecord {
   int64_t token = 0;
   std::string worker;

@@ -337,6 +337,13 @@ absl::StatusOr<std::vector<LeaseRecord>> StorageReader::ListLeases() {
       });
 }
 
+absl::StatusOr<std::vector<HoldRecord>> StorageReader::ListHolds() {
+  return All<HoldRecord>(connection_.Query("SELECT worker, why FROM holds ORDER BY worker"),
+                         [](const SqliteStatement& row) -> HoldRecord {
+                           return {.worker = row.String(0), .why = row.String(1)};
+                         });
+}
+
 absl::StatusOr<std::vector<int64_t>> StorageReader::ListCancelledTrials(int64_t token) {
   return All<int64_t>(connection_.Query("SELECT key FROM trials WHERE state = " LENGTHWISE_CANCELLED
                                         " AND token > 0 AND token = ?1 ORDER BY key",

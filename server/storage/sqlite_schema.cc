@@ -158,6 +158,13 @@ CREATE TABLE sweeps (
   sha256     TEXT NOT NULL,
   attempt    INTEGER NOT NULL
 );
+)sql",
+                                                                 R"sql(
+-- Workers that get no new leases, and why; '' for all.
+CREATE TABLE holds (
+  worker TEXT PRIMARY KEY,
+  why    TEXT NOT NULL
+) WITHOUT ROWID;
 )sql"};
 
 }  // namespace

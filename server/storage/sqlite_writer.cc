@@ -293,6 +293,14 @@ absl::Status StorageWriter::DeleteLease(int64_t token) {
   return connection_.Query("DELETE FROM leases WHERE token = ?1", token).Run();
 }
 
+absl::Status StorageWriter::PutHold(const HoldRecord& hold) {
+  return connection_.Query("REPLACE INTO holds VALUES (?1, ?2)", hold.worker, hold.why).Run();
+}
+
+absl::Status StorageWriter::DeleteHold(absl::string_view worker) {
+  return connection_.Query("DELETE FROM holds WHERE worker = ?1", worker).Run();
+}
+
 absl::Status StorageWriter::InsertSweep(const SweepRecord& sweep) {
   return connection_
       .Query("INSERT INTO sweeps (experiment, trial, sha256, attempt) VALUES (?1, ?2, ?3, ?4)",

@@ -66,6 +66,8 @@ class StorageReader {
   absl::Status ForEachUnendedTrial(
       const std::function<void(const TrialRecord&, const TrialPlacement&)>& take);
   absl::StatusOr<std::vector<LeaseRecord>> ListLeases();
+  // By worker.
+  absl::StatusOr<std::vector<HoldRecord>> ListHolds();
   // CANCELLED trials whose newest lease is `token`.
   absl::StatusOr<std::vector<int64_t>> ListCancelledTrials(int64_t token);
   // In ascending order of key, from keys above `after` on.
@@ -155,6 +157,9 @@ class StorageWriter : public StorageReader {
   absl::Status DeleteWorkerEvents(int64_t trial, int64_t after_position);
   absl::Status InsertLease(const LeaseRecord& lease);
   absl::Status DeleteLease(int64_t token);
+  // Replaces the hold of the same worker.
+  absl::Status PutHold(const HoldRecord& hold);
+  absl::Status DeleteHold(absl::string_view worker);
   // Ignores the record's key.
   absl::Status InsertSweep(const SweepRecord& sweep);
   absl::Status DeleteSweep(int64_t key);

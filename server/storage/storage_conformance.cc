@@ -250,6 +250,23 @@ TEST_P(StorageConformanceTest, KeepsStateToRebuildAScheduler) {
   EXPECT_EQ((*reader->ListLeases())[0].size, 16);
 }
 
+TEST_P(StorageConformanceTest, KeepsHoldsUntilTheyAreDeleted) {
+  ASSERT_TRUE(writer().Begin().ok());
+  for (const HoldRecord& hold : {HoldRecord{"w2", "drained"}, {"", "paused"}, {"w1", "drained"}}) {
+    ASSERT_TRUE(writer().PutHold(hold).ok());
+  }
+  ASSERT_TRUE(writer().PutHold({.worker = "w2", .why = "drained by ada"}).ok());
+  ASSERT_TRUE(writer().DeleteHold("w1").ok());
+  ASSERT_TRUE(writer().DeleteHold("unknown").ok());
+  ASSERT_TRUE(writer().Commit().ok());
+  const auto holds = *(*storage_->Read())->ListHolds();
+  ASSERT_THAT(holds, SizeIs(2));
+  EXPECT_EQ(holds[0].worker, "");
+  EXPECT_EQ(holds[0].why, "paused");
+  EXPECT_EQ(holds[1].worker, "w2");
+  EXPECT_EQ(holds[1].why, "drained by ada");
+}
+
 TEST_P(StorageConformanceTest, ExtensionReopensTheExperiment) {
   ExperimentRecord experiment = Insert("sort", 1);
   TrialRecord ended = Trial(experiment, 0);
