@@ -14,6 +14,8 @@ namespace lengthwise::platform {
 inline constexpr absl::string_view kDatabaseFile = "lengthwise.db";
 // Locked while a server uses the directory.
 inline constexpr absl::string_view kLockFile = "LOCK";
+// Space for deletions on a full disk.
+inline constexpr absl::string_view kReserveFile = "RESERVE";
 // Shared by the programs that use the server on the directory. A private server ends after them.
 inline constexpr absl::string_view kUsersFile = "USERS";
 inline constexpr absl::string_view kArtifactsDirectory = "artifacts";

@@ -371,6 +371,14 @@ absl::StatusOr<DiskSpace> GetDiskSpace(const std::string& path) {
                    .size_bytes = static_cast<int64_t>(status.f_blocks) * block};
 }
 
+absl::Status AllocateFile(const std::string& path, int64_t bytes) {
+  const int descriptor = open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+  if (descriptor < 0) return FileError(errno, "make", path);
+  const int error = posix_fallocate(descriptor, 0, bytes);
+  close(descriptor);
+  return error == 0 ? absl::OkStatus() : FileError(error, "take space for", path);
+}
+
 absl::StatusOr<std::unique_ptr<TemporaryFile>> TemporaryFile::Create(const std::string& directory) {
   // Not O_TMPFILE, which some file systems lack.
   std::string path = absl::StrCat(directory, "/temporary.XXXXXX");

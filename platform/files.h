@@ -135,6 +135,9 @@ struct DiskSpace {
 };
 absl::StatusOr<DiskSpace> GetDiskSpace(const std::string& path);
 
+// Takes the disk's space for the first `bytes` of a file, which is created if there is none.
+absl::Status AllocateFile(const std::string& path, int64_t bytes);
+
 // An unnamed temporary file. No other process can open it by name, and it disappears when it is
 // closed or the process dies. Thread-safe for ranges that do not overlap.
 class TemporaryFile {

@@ -17,6 +17,10 @@
 namespace lengthwise::server {
 namespace {
 
+// More than the pages that the database's log may have before it is copied, so that a deletion on
+// a full disk always comes to its end.
+constexpr int64_t kReserveBytes = int64_t{16} << 20;
+
 using command_line::Command;
 
 // A check of a flag's value: returns the error, or an empty text.
@@ -246,6 +250,8 @@ std::variant<Flags, int> ParseFlags(int argc, const char* const* argv) {
     return 2;
   }
   flags.core.python_networks_from = ParseRole(flags.python_networks_from);
+  // A private server's disk is its user's, who need not ask it to free space.
+  if (!flags.is_private) flags.core.reserve_bytes = kReserveBytes;
   // In the environment and not on the command line, which every user of the machine can read.
   const auto secret = [](const char* name) {
     const char* value = std::getenv(name);

@@ -47,10 +47,12 @@ absl::Status ForWorker(const absl::Status& status, DiskFault* fault = nullptr) {
 
 }  // namespace
 
-Artifacts::Artifacts(Storage& storage, ArtifactStore& store, const LeaseIds& lease_ids,
-                     int64_t max_bytes, int64_t max_data_bytes, std::string uploads)
+Artifacts::Artifacts(Storage& storage, ArtifactStore& store, const DiskReserve& reserve,
+                     const LeaseIds& lease_ids, int64_t max_bytes, int64_t max_data_bytes,
+                     std::string uploads)
     : storage_(storage),
       store_(store),
+      reserve_(reserve),
       lease_ids_(lease_ids),
       max_bytes_(max_bytes),
       max_data_bytes_(max_data_bytes),
@@ -136,6 +138,7 @@ absl::StatusOr<std::unique_ptr<ArtifactWriter>> Artifacts::Write(
   RETURN_IF_ERROR(CheckSize(header.size_bytes()));
   ASSIGN_OR_RETURN(const TrialPath path,
                    CheckLease(header.trial(), header.lease_id(), header.fencing_token(), caller));
+  RETURN_IF_ERROR(ForWorker(reserve_.room()));
   auto writer =
       store_.Write({.experiment = path.experiment, .trial = path.trial, .sha256 = header.sha256()},
                    header.size_bytes(), header.step());
@@ -231,6 +234,7 @@ absl::StatusOr<std::unique_ptr<ArtifactWriter>> Artifacts::WriteData(
                                                      ", this server accepts files of up to ",
                                                      max_data_bytes_, " (--max_data_bytes)"));
   }
+  RETURN_IF_ERROR(ForWorker(reserve_.room()));
   RETURN_IF_ERROR(TakeUpload(principal, header.size_bytes()));
   auto writer = store_.Write({.experiment = std::string(kUploads),
                               .trial = std::string(kDataFiles),

@@ -22,6 +22,7 @@
 #include "server/coordination/messages.h"
 #include "server/coordination/names.h"
 #include "server/storage/artifact_store.h"
+#include "server/storage/disk_reserve.h"
 #include "server/storage/storage.h"
 
 namespace lengthwise::server {
@@ -50,8 +51,9 @@ class Artifacts {
   // All references must outlive it. `max_bytes` and `max_data_bytes` are the maximum sizes of an
   // artifact and of a file of examples. The file `uploads` keeps what each principal uploaded in
   // the last hour, so that a restart resets no limit.
-  Artifacts(Storage& storage, ArtifactStore& store, const LeaseIds& lease_ids, int64_t max_bytes,
-            int64_t max_data_bytes, std::string uploads);
+  Artifacts(Storage& storage, ArtifactStore& store, const DiskReserve& reserve,
+            const LeaseIds& lease_ids, int64_t max_bytes, int64_t max_data_bytes,
+            std::string uploads);
 
   absl::StatusOr<std::unique_ptr<ArtifactWriter>> Write(
       const v1::UploadArtifactRequest::Header& header, std::string caller);
@@ -91,6 +93,7 @@ class Artifacts {
 
   Storage& storage_;
   ArtifactStore& store_;
+  const DiskReserve& reserve_;
   const LeaseIds& lease_ids_;
   const int64_t max_bytes_;
   const int64_t max_data_bytes_;

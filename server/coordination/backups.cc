@@ -15,7 +15,7 @@
 namespace lengthwise::server {
 
 Backups::Backups(std::string data_dir, Clock clock, Storage& storage, ArtifactStore& artifacts,
-                 ArtifactSweeper& sweeper)
+                 const DiskReserve& reserve, ArtifactSweeper& sweeper)
     : data_dir_(std::move(data_dir)),
       clock_(std::move(clock)),
       storage_(storage),
@@ -43,12 +43,14 @@ absl::Status Backups::BackUp(const v1::BackUpRequest& request,
     return absl::AbortedError("another backup is being made; try again when it is done");
   }
   v1::BackUpResponse response;
-  const absl::StatusOr<std::string> path =
-      MakeBackup(data_dir_, name, artifacts_, [&](int64_t copied_bytes, int64_t total_bytes) {
-        response.set_copied_bytes(copied_bytes);
-        response.set_total_bytes(total_bytes);
-        return progress(response);
-      });
+  const absl::StatusOr<std::string> path = [&]() -> absl::StatusOr<std::string> {
+    RETURN_IF_ERROR(reserve_.room());
+    return MakeBackup(data_dir_, name, artifacts_, [&](int64_t copied_bytes, int64_t total_bytes) {
+      response.set_copied_bytes(copied_bytes);
+      response.set_total_bytes(total_bytes);
+      return progress(response);
+    });
+  }();
   sweeper_.Resume();
   // Otherwise backups that follow each other could put the deletions off for ever.
   sweeper_.Flush();

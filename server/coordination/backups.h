@@ -13,6 +13,8 @@
 #include "server/coordination/artifact_sweeper.h"
 #include "server/coordination/ledger.h"
 #include "server/storage/artifact_store.h"
+#include "server/storage/disk_reserve.h"
+#include "server/storage/records.h"
 #include "server/storage/storage.h"
 
 namespace lengthwise::server {
@@ -22,7 +24,7 @@ class Backups {
  public:
   // All references must outlive it.
   Backups(std::string data_dir, Clock clock, Storage& storage, ArtifactStore& artifacts,
-          ArtifactSweeper& sweeper);
+          const DiskReserve& reserve, ArtifactSweeper& sweeper);
 
   // Copies the database and the artifacts to "{data_dir}/backups/{name}" while the server keeps
   // working. Calls `progress` on the caller's thread, the last time with `complete`. If `progress`
@@ -45,6 +47,7 @@ class Backups {
   const Clock clock_;
   Storage& storage_;
   ArtifactStore& artifacts_;
+  const DiskReserve& reserve_;
   ArtifactSweeper& sweeper_;
   mutable platform::Mutex mutex_;
   Last last_ ABSL_GUARDED_BY(mutex_);

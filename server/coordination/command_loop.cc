@@ -73,6 +73,8 @@ void CommandLoop::PostCommand(Command command) {
                (command.call_bytes > 0 &&
                 queued_call_bytes_ + command.call_bytes > options_.max_queued_bytes)) {
       refusal = Behind();
+    } else if (command.bytes > 0 && !room_.ok()) {
+      refusal = NotStored(room_);
     } else {
       command.arrived = clock_.steady();
       queued_bytes_ += command.bytes;
@@ -102,7 +104,8 @@ void CommandLoop::Synchronize(v1::SynchronizeRequest request, std::string caller
 
 CommandLoop::Group CommandLoop::TakeGroup() {
   const absl::Time now = clock_.steady();
-  const absl::Time deadline = failed_ ? now + kRetryStore : std::min(clean_up_at_, NextDeadline());
+  absl::Time deadline = failed_ ? now + kRetryStore : std::min(clean_up_at_, NextDeadline());
+  if (ledger_.full()) deadline = std::min(deadline, now + kRetryStore);
   Group group;
   std::vector<Command>& commands = group.commands;
   platform::MutexLock lock(queue_mutex_);
@@ -139,6 +142,7 @@ void CommandLoop::Run() {
   while (!last) {
     const Group group = TakeGroup();
     last = group.last;
+    FindRoom();
     if (clock_.steady() >= next_housekeeping_) {
       const bool more = options_.housekeep();
       next_housekeeping_ = clock_.steady() + (more ? absl::Seconds(1) : kHousekeepingInterval);
@@ -149,6 +153,13 @@ void CommandLoop::Run() {
   std::vector<Answer> refusals;
   BetweenGroups([&] { waiting_.RefuseAll(Stopping(), refusals); });
   for (const Answer& refuse : refusals) refuse();
+}
+
+void CommandLoop::FindRoom() {
+  const absl::Status room = options_.find_room();
+  ledger_.SetFull(!room.ok());
+  platform::MutexLock lock(queue_mutex_);
+  room_ = room;
 }
 
 bool CommandLoop::IsCleanUpDue(bool idle) const {
@@ -163,6 +174,7 @@ void CommandLoop::CleanUp() {
     clean_up_at_ = *more ? absl::InfinitePast() : absl::InfiniteFuture();
   } else {
     clean_up_at_ = clock_.steady() + kRetryStore;
+    options_.make_room(more.status());
     if (!clean_up_failed_) {
       platform::LogWarning(absl::StrCat("cannot clean up the database; retrying every second: ",
                                         more.status().message()));
@@ -183,7 +195,12 @@ void CommandLoop::ProcessGroup(const Group& group) {
     }
     if (status.ok()) {
       ledger_.scheduler().Hear(group.heard);
-      for (const Command& command : group.commands) answers.push_back(command.apply());
+      for (const Command& command : group.commands) {
+        // It was queued before the store was full.
+        const bool is_refused = command.bytes > 0 && ledger_.full();
+        answers.push_back(is_refused ? [&] { command.fail(NotStored(options_.find_room())); }
+                                     : command.apply());
+      }
       // After the commands, so that a heartbeat that arrived in time but waited in the queue still
       // renews its lease.
       ledger_.Tick().IgnoreError();  // Commit fails after an error of the store, so it is not lost.
@@ -210,7 +227,15 @@ void CommandLoop::ProcessGroup(const Group& group) {
     // Before the answers: a caller that is told of the failure must not read a cache that may be
     // wrong.
     options_.commit_failed(status);
-    for (const Command& command : group.commands) command.fail(NotStored(status, command.begun));
+    const bool made_room = options_.make_room(status);
+    if (made_room) FindRoom();
+    for (const Command& command : group.commands) {
+      if (made_room && command.frees_space) {
+        PostCommand(command);
+      } else {
+        command.fail(NotStored(status, command.begun));
+      }
+    }
     for (const Answer& fail : answers) fail();
     return;
   }

@@ -62,6 +62,12 @@ class CommandLoop {
     std::function<void(CommittedGroup)> publish;
     // Called on the loop's thread after a commit failed and the ledger was rebuilt.
     std::function<void(const absl::Status&)> commit_failed;
+    // Called on the loop's thread before each group, and every second while it fails: an error
+    // while the store has no room for new data. Commands with `bytes` are refused with it, and no
+    // lease is granted.
+    std::function<absl::Status()> find_room = [] { return absl::OkStatus(); };
+    // Called on the loop's thread after a write failed. True if that made room for deletions.
+    std::function<bool(const absl::Status&)> make_room = [](const absl::Status&) { return false; };
     // Called on the loop's thread every ten minutes, with or without commands. If it returns true,
     // there is more to do, and it is called again after a second. Must be short.
     std::function<bool()> housekeep;
@@ -82,6 +88,8 @@ class CommandLoop {
     // For a command that takes as long as many others. It closes its group, so that a command never
     // waits for two of these.
     bool ends_group = false;
+    // It frees space: it is tried again if its group failed and that made room.
+    bool frees_space = false;
     // Earlier parts of it are stored (PostParts).
     bool begun = false;
     // Set by PostCommand.
@@ -99,14 +107,15 @@ class CommandLoop {
   // Queues a command. `done` gets the result of `apply`.
   template <typename T>
   void Post(std::function<absl::StatusOr<T>()> apply, Callback<T> done, int64_t bytes = 0,
-            int64_t call_bytes = 0) {
+            int64_t call_bytes = 0, bool frees_space = false) {
     PostCommand({.apply = [apply = std::move(apply), done]() -> Answer {
                    auto result = std::make_shared<absl::StatusOr<T>>(apply());
                    return [done, result] { done(std::move(*result)); };
                  },
                  .fail = [done](absl::Status status) { done(std::move(status)); },
                  .bytes = bytes,
-                 .call_bytes = call_bytes});
+                 .call_bytes = call_bytes,
+                 .frees_space = frees_space});
   }
   // Queues a command that runs in parts, each in a group of its own, until a part returns an
   // answer. Other commands run in between. If one of them fails, the earlier ones stay.
@@ -167,6 +176,7 @@ class CommandLoop {
   void Run();
   Group TakeGroup();
   void ProcessGroup(const Group& group);
+  void FindRoom();
   // `idle`: the loop ran without a command, because none came before its deadline.
   bool IsCleanUpDue(bool idle) const;
   void CleanUp();
@@ -195,6 +205,7 @@ class CommandLoop {
   platform::Mutex queue_mutex_;
   platform::ConditionVariable queue_changed_;
   std::deque<Command> queue_ ABSL_GUARDED_BY(queue_mutex_);
+  absl::Status room_ ABSL_GUARDED_BY(queue_mutex_);  // of find_room
   int64_t queued_bytes_ ABSL_GUARDED_BY(queue_mutex_) = 0;
   int64_t queued_call_bytes_ ABSL_GUARDED_BY(queue_mutex_) = 0;
   bool stopping_ ABSL_GUARDED_BY(queue_mutex_) = false;

@@ -160,8 +160,15 @@ absl::StatusOr<std::unique_ptr<Core>> Core::Open(const CoreOptions& options,
   SqliteOptions sqlite_options;
   sqlite_options.max_bytes = dependencies.max_database_bytes;
   if (dependencies.on_lost) sqlite_options.on_lost = dependencies.on_lost;
-  ASSIGN_OR_RETURN(std::unique_ptr<Storage> storage,
-                   OpenSqliteStorage(DatabaseOf(options), sqlite_options));
+  auto reserve =
+      std::make_unique<DiskReserve>(absl::StrCat(options.data_dir, "/", platform::kReserveFile),
+                                    options.reserve_bytes, dependencies.measure_disk);
+  auto opened = OpenSqliteStorage(DatabaseOf(options), sqlite_options);
+  if (absl::IsResourceExhausted(opened.status()) && reserve->GiveUp()) {
+    opened = OpenSqliteStorage(DatabaseOf(options), sqlite_options);
+  }
+  RETURN_IF_ERROR(opened.status());
+  std::unique_ptr<Storage> storage = *std::move(opened);
   if (dependencies.wrap_storage) storage = dependencies.wrap_storage(std::move(storage));
   RETURN_IF_ERROR(DeleteUnfinishedBackups(options.data_dir));
   ASSIGN_OR_RETURN(std::unique_ptr<ArtifactStore> artifact_store, OpenArtifacts(options));
@@ -169,7 +176,8 @@ absl::StatusOr<std::unique_ptr<Core>> Core::Open(const CoreOptions& options,
     RETURN_IF_ERROR(LogTrialsWithoutCheckpoint(DatabaseOf(options), *artifact_store));
   }
   std::unique_ptr<Core> core(new Core(options, std::move(dependencies), *std::move(lock),
-                                      std::move(storage), std::move(artifact_store)));
+                                      std::move(reserve), std::move(storage),
+                                      std::move(artifact_store)));
   RETURN_IF_ERROR(core->engine_.ledger.Rebuild());
   if (options.release_leases) core->ReleaseLeases();
   {
@@ -189,11 +197,12 @@ absl::StatusOr<std::unique_ptr<Core>> Core::Open(const CoreOptions& options,
 }
 
 Core::Core(const CoreOptions& options, Dependencies dependencies,
-           std::unique_ptr<platform::FileLock> lock, std::unique_ptr<Storage> storage,
-           std::unique_ptr<ArtifactStore> artifact_store)
+           std::unique_ptr<platform::FileLock> lock, std::unique_ptr<DiskReserve> reserve,
+           std::unique_ptr<Storage> storage, std::unique_ptr<ArtifactStore> artifact_store)
     : options_(options),
       clock_(std::move(dependencies.clock)),
       lock_(std::move(lock)),
+      reserve_(std::move(reserve)),
       storage_(std::move(storage)),
       artifact_store_(std::move(artifact_store)),
       engine_(EngineOptions(options), std::move(dependencies.resolve), *storage_, *artifact_store_,
@@ -202,15 +211,25 @@ Core::Core(const CoreOptions& options, Dependencies dependencies,
       loop_({.max_queued_bytes = dependencies.max_queued_bytes,
              .publish = [this](CommittedGroup group) { Publish(std::move(group)); },
              .commit_failed = [this](const absl::Status& status) { CommitFailed(status); },
+             .find_room =
+                 [this] {
+                   reserve_->Take();
+                   return reserve_->room();
+                 },
+             .make_room =
+                 [this](const absl::Status& status) {
+                   return absl::IsResourceExhausted(status) && reserve_->GiveUp();
+                 },
              .housekeep = [this] { return artifact_store_->DeleteUnusedUploads(); }},
             clock_, engine_.ledger, waiting_),
       sweeper_(*storage_, *artifact_store_, loop_),
       event_log_(*storage_, running_trials_),
-      artifacts_(*storage_, *artifact_store_, engine_.lease_ids, options.max_artifact_bytes,
-                 options.max_data_bytes, absl::StrCat(options.data_dir, "/upload_quotas")),
+      artifacts_(*storage_, *artifact_store_, *reserve_, engine_.lease_ids,
+                 options.max_artifact_bytes, options.max_data_bytes,
+                 absl::StrCat(options.data_dir, "/upload_quotas")),
       reads_(*storage_, loop_, engine_.ledger, waiting_, fleet_, clock_, *artifact_store_,
              [this](bool running) { return Fault(running); }),
-      backups_(options.data_dir, clock_, *storage_, *artifact_store_, sweeper_),
+      backups_(options.data_dir, clock_, *storage_, *artifact_store_, *reserve_, sweeper_),
       statistics_(NoStatistics()) {}
 
 void Core::ReleaseLeases() {
@@ -235,6 +254,7 @@ void Core::ReleaseLeases() {
 std::string Core::Fault(bool running) const {
   std::string fault = commit_fault_.text();
   if (fault.empty() && running) fault = artifacts_.fault();
+  if (fault.empty()) fault = std::string(reserve_->room().message());
   return fault.empty()
              ? ""
              : absl::StrCat("waits, because the server cannot store its progress: ", fault);
@@ -345,6 +365,7 @@ Statistics Core::GetStatistics() {
   }
   statistics.disk_free_bytes = disk.free_bytes;
   statistics.disk_size_bytes = disk.size_bytes;
+  statistics.disk_full = !reserve_->room().ok();
   const auto reader = storage_->Read();
   // The other values are exported without the store: operators need them most when its disk fails.
   if (!reader.ok()) return statistics;

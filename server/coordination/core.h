@@ -36,6 +36,7 @@
 #include "server/coordination/statistics.h"
 #include "server/coordination/waiting_calls.h"
 #include "server/storage/artifact_store.h"
+#include "server/storage/disk_reserve.h"
 #include "server/storage/s3_options.h"
 #include "server/storage/storage.h"
 
@@ -74,6 +75,8 @@ struct CoreOptions {
   int64_t max_artifact_bytes = int64_t{8} << 30;
   // Maximum size of a file of examples in bytes.
   int64_t max_data_bytes = int64_t{1} << 30;
+  // Space that is kept for deletions on a full disk, in bytes. 0: none.
+  int64_t reserve_bytes = 0;
   // Accepts experiments with users' PyTorch modules, whose code workers run.
   bool allow_python_networks = false;
   // Who may submit them, beside administrators.
@@ -92,6 +95,8 @@ class Core {
     int64_t max_queued_bytes = 256 << 20;
     // As in SqliteOptions. Null: the default there.
     std::function<void(const absl::Status&)> on_lost;
+    // Free space of a directory.
+    DiskReserve::Measure measure_disk = platform::GetDiskSpace;
     // For tests: wraps the opened storage.
     std::function<std::unique_ptr<Storage>(std::unique_ptr<Storage>)> wrap_storage;
   };
@@ -144,8 +149,8 @@ class Core {
 
  private:
   Core(const CoreOptions& options, Dependencies dependencies,
-       std::unique_ptr<platform::FileLock> lock, std::unique_ptr<Storage> storage,
-       std::unique_ptr<ArtifactStore> artifact_store);
+       std::unique_ptr<platform::FileLock> lock, std::unique_ptr<DiskReserve> reserve,
+       std::unique_ptr<Storage> storage, std::unique_ptr<ArtifactStore> artifact_store);
 
   // Posts a command that requeues the trials of all leases. Call it before the loop starts.
   void ReleaseLeases();
@@ -161,6 +166,7 @@ class Core {
   const CoreOptions options_;
   const Clock clock_;
   const std::unique_ptr<platform::FileLock> lock_;
+  const std::unique_ptr<DiskReserve> reserve_;
   const std::unique_ptr<Storage> storage_;
   const std::unique_ptr<ArtifactStore> artifact_store_;
   Fleet fleet_;

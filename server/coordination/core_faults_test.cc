@@ -36,6 +36,7 @@ using testing::HasSubstr;
 using testing::Le;
 using testing::Not;
 using testing::SizeIs;
+using testing::StartsWith;
 
 TEST(CoreFaultsTest, AcknowledgedEventsSurviveSigkill) {
   const std::string directory = NewDirectory();
@@ -476,6 +477,93 @@ TEST(CoreFaultsTest, FullDiskLosesNothingAndWorkContinues) {
   TestCoordinator coordinator(directory);
   ASSERT_EQ(coordinator.Open(), absl::OkStatus());
   EXPECT_EQ(coordinator.Create("large", 1, 5000), "experiments/large-1");
+}
+
+// Its commits fail for lack of space while `is_full`.
+class FullStorage final : public Storage {
+ public:
+  FullStorage(std::unique_ptr<Storage> storage, const std::string& path,
+              std::function<bool()> is_full)
+      : storage_(std::move(storage)),
+        connection_(SqliteConnection::Open(path, /*read_only=*/false).value()),
+        writer_(*connection_, std::move(is_full)) {}
+  StorageWriter& writer() override { return writer_; }
+  absl::StatusOr<std::unique_ptr<StorageReader>> Read() override { return storage_->Read(); }
+  int64_t SizeBytes() const override { return storage_->SizeBytes(); }
+  const LeaseKey& lease_key() const override { return storage_->lease_key(); }
+
+ private:
+  class Writer final : public SqliteWriter {
+   public:
+    Writer(SqliteConnection& connection, std::function<bool()> is_full)
+        : SqliteWriter(connection, /*epoch=*/1, [](const absl::Status&) {}),
+          is_full_(std::move(is_full)) {}
+    absl::Status Commit() override {
+      if (!HasChanges() || !is_full_()) return SqliteWriter::Commit();
+      return absl::ResourceExhaustedError("disk full: no page");
+    }
+
+   private:
+    const std::function<bool()> is_full_;
+  };
+
+  const std::unique_ptr<Storage> storage_;
+  const std::unique_ptr<SqliteConnection> connection_;
+  Writer writer_;
+};
+
+TEST(CoreFaultsTest, FullDiskHasRoomForDeletions) {
+  std::atomic<bool> full = false;
+  TestCoordinator coordinator;
+  coordinator.options().reserve_bytes = 1 << 20;
+  const std::string reserve = coordinator.data_dir() + "/RESERVE";
+  coordinator.set_measure_disk([&](const std::string&) -> absl::StatusOr<platform::DiskSpace> {
+    const int64_t free = !full ? int64_t{1} << 40 : std::filesystem::exists(reserve) ? 0 : 1 << 20;
+    return platform::DiskSpace{.free_bytes = free, .size_bytes = int64_t{1} << 40};
+  });
+  coordinator.set_wrap_storage([&](std::unique_ptr<Storage> storage) {
+    return std::make_unique<FullStorage>(std::move(storage),
+                                         coordinator.data_dir() + "/lengthwise.db",
+                                         [&] { return full && std::filesystem::exists(reserve); });
+  });
+  ASSERT_EQ(coordinator.Open(), absl::OkStatus());
+  ASSERT_EQ(coordinator.Register("w"), absl::OkStatus());
+  const std::string ended = coordinator.Create("ended", 1, 1);
+  ASSERT_TRUE(coordinator.Cancel(ended).ok());
+  const std::string experiment = coordinator.Create("sort", 2, 1);
+  const v1::Lease lease = coordinator.Acquire("w");
+  ASSERT_THAT(lease.trials(), SizeIs(1));
+  EXPECT_EQ(std::filesystem::file_size(reserve), 1u << 20);
+  EXPECT_FALSE(coordinator->GetStatistics().disk_full);
+
+  full = true;
+  v1::DeleteExperimentRequest request;
+  request.set_name(ended);
+  std::promise<absl::Status> deleted;
+  coordinator->loop().Post<v1::DeleteExperimentResponse>(
+      [&] { return coordinator->experiments().Delete(request); },
+      [&](const auto& response) { deleted.set_value(response.status()); }, /*bytes=*/0,
+      /*call_bytes=*/1, /*frees_space=*/true);
+  EXPECT_EQ(deleted.get_future().get(), absl::OkStatus()) << "at the first attempt";
+  EXPECT_FALSE(std::filesystem::exists(reserve));
+  EXPECT_TRUE(coordinator->GetStatistics().disk_full);
+  // What brings new data would use the space up.
+  const absl::Status sent = coordinator.Send(lease, {PointsEvent(lease, 0, 1, 1)}).status();
+  EXPECT_EQ(sent.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(sent.message()), StartsWith("nothing was stored: disk full: "));
+  EXPECT_EQ(coordinator.Upload(lease, 0, 10, "weights").code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(coordinator.BackUp("b").code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(coordinator.Acquire("w").trials(), SizeIs(0));
+  EXPECT_THAT(coordinator->reads().GetTrial(lease.trials(0).trial())->reason(),
+              HasSubstr("disk full"));
+  EXPECT_TRUE(coordinator.Heartbeat("w", {lease}).ok());
+
+  full = false;
+  coordinator->loop().Flush();
+  EXPECT_TRUE(std::filesystem::exists(reserve));
+  EXPECT_FALSE(coordinator->GetStatistics().disk_full);
+  EXPECT_EQ(coordinator.Send(lease, {PointsEvent(lease, 0, 1, 1)})->acknowledged_sequence(), 1);
+  EXPECT_THAT(coordinator.Acquire("w").trials(), SizeIs(1));
 }
 
 TEST(CoreFaultsTest, SecondServerOnADirectoryIsRefused) {

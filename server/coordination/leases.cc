@@ -224,6 +224,10 @@ absl::Status Leases::AddLease(const std::string& worker, const std::string& call
     ASSIGN_OR_RETURN(*response.mutable_lease(), MakeLease(session->untold, untold, caller));
     return absl::OkStatus();
   }
+  if (ledger_.full()) {
+    response.set_no_lease_reason("the server's disk is full");
+    return absl::OkStatus();
+  }
   // Looks again until the whole next pack can be used: a trial whose checkpoint is lost moves to
   // another pack, and one that fails or must wait leaves the queue.
   int unreadable = 0;

@@ -94,6 +94,10 @@ class Ledger {
   // INTERNAL if the store has no such trial.
   absl::StatusOr<TrialRecord> GetTrial(int64_t key);
 
+  // While the store has room for deletions only, no leases are granted.
+  void SetFull(bool full) { full_ = full; }
+  bool full() const { return full_; }
+
   Scheduler& scheduler() { return *scheduler_; }
   StorageWriter& store() { return store_; }
   Effects& effects() { return effects_; }
@@ -111,6 +115,7 @@ class Ledger {
   const Clock clock_;
   std::unique_ptr<Scheduler> scheduler_;
   Effects effects_;
+  bool full_ = false;
   // Queued trials whose stored back-off is later than any back-off from now, because the clock was
   // set back. They hold the corrected time.
   std::vector<TrialRecord> misdated_;

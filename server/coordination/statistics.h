@@ -83,6 +83,8 @@ struct Statistics {
   // smaller share of it is free. 0 if unknown.
   int64_t disk_free_bytes = 0;
   int64_t disk_size_bytes = 0;
+  // There is only room for deletions.
+  bool disk_full = false;
 };
 
 }  // namespace lengthwise::server

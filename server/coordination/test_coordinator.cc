@@ -148,6 +148,7 @@ absl::Status TestCoordinator::Open() {
                                       .clock = {.steady = now, .wall = wall},
                                       .max_database_bytes = max_database_bytes_,
                                       .on_lost = on_lost,
+                                      .measure_disk = measure_disk_,
                                       .wrap_storage = wrap_storage_});
   if (opened.ok()) core_ = *std::move(opened);
   return opened.status();

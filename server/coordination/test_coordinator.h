@@ -142,6 +142,7 @@ class TestCoordinator {
       std::function<std::unique_ptr<Storage>(std::unique_ptr<Storage>)> wrap_storage) {
     wrap_storage_ = std::move(wrap_storage);
   }
+  void set_measure_disk(DiskReserve::Measure measure) { measure_disk_ = std::move(measure); }
 
  private:
   // Runs a command on the loop and waits for its answer.
@@ -168,6 +169,7 @@ class TestCoordinator {
     absl::Status status ABSL_GUARDED_BY(mutex);
   };
   std::shared_ptr<Lost> lost_;
+  DiskReserve::Measure measure_disk_ = platform::GetDiskSpace;
   std::function<std::unique_ptr<Storage>(std::unique_ptr<Storage>)> wrap_storage_;
   std::unique_ptr<Core> core_;
 };

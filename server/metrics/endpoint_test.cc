@@ -84,6 +84,7 @@ Statistics SomeStatistics() {
   statistics.last_backup_failed = true;
   statistics.disk_free_bytes = 18;
   statistics.disk_size_bytes = 19;
+  statistics.disk_full = true;
   monitoring::WorkerSample& worker = statistics.workers.emplace_back();
   worker.worker_id = "w1";
   worker.provenance.set_device("cpu");
@@ -168,6 +169,7 @@ TEST(MonitoringEndpoint, ServesStatisticsWithTypesAndHelp) {
       {"lengthwise_last_backup_failed", "gauge", "lengthwise_last_backup_failed 1\n"},
       {"lengthwise_disk_free_bytes", "gauge", "lengthwise_disk_free_bytes 18\n"},
       {"lengthwise_disk_bytes", "gauge", "lengthwise_disk_bytes 19\n"},
+      {"lengthwise_disk_full", "gauge", "lengthwise_disk_full 1\n"},
       {"lengthwise_watcher_lag_seconds", "gauge", "lengthwise_watcher_lag_seconds 0\n"},
       {"lengthwise_watchers_behind", "gauge", "lengthwise_watchers_behind 0\n"},
       {"lengthwise_build_info", "gauge", "lengthwise_build_info{program=\"server\",version="},

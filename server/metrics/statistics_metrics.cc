@@ -81,6 +81,9 @@ constexpr Metric kMetrics[] = {
     {"lengthwise_disk_bytes", MetricType::Gauge,
      "Size of the file system of lengthwise_disk_free_bytes, in bytes.",
      [](const Statistics& s) { return static_cast<double>(s.disk_size_bytes); }},
+    {"lengthwise_disk_full", MetricType::Gauge,
+     "1 while the disk has room for deletions only, and new data is refused; else 0.",
+     [](const Statistics& s) { return s.disk_full ? 1.0 : 0.0; }},
 };
 
 struct Distribution {
