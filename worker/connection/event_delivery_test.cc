@@ -45,6 +45,22 @@ TEST_F(EventDeliveryTest, EventsArriveOnceInOrderDespiteBrokenStreams) {
   });
 }
 
+TEST_F(EventDeliveryTest, LogNamesWhyAStreamEnded) {
+  server_.With([](State& state) { state.stream_faults = {{.stored = 0, .acknowledged = 0}}; });
+  testing::internal::CaptureStderr();
+  OfferLease(LeaseOf({"a"}));
+  StartWorker([](const v1::Lease&, PackSession& session) {
+    for (int64_t step = 1; step <= 100; ++step) session.Emit(0, Point(step));
+    session.Emit(0, Completed());
+    return absl::OkStatus();
+  });
+  EXPECT_TRUE(server_.WaitUntil([](const State& state) { return EventsOf(state, "a") == 101; }));
+  EXPECT_TRUE(Stop().ok());
+  const std::string log = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(log, testing::HasSubstr("event stream unreachable (cut off); retrying"));
+  EXPECT_THAT(log, testing::Not(testing::HasSubstr("CANCELLED")));
+}
+
 TEST_F(EventDeliveryTest, PackContinuesDuringAnOutage) {
   absl::Notification halfway, stopped, emitted;
   OfferLease(LeaseOf({"a"}));

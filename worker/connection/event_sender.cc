@@ -27,17 +27,20 @@ class EventSender::Stream {
         heard_(steady_clock::now()),
         reader_([this] { Read(); }) {}
 
-  // False when the stream is broken. Called by the writer only.
+  // False when the stream has ended. Called by the writer only.
   bool Write(const v1::StreamEventsRequest& batch) {
     // The server is silent only if it owes an acknowledgement: after an idle time, silence counts
     // from this batch.
     if (!owes_) heard_.store(steady_clock::now());
     owes_ = true;
     LENGTHWISE_FAILPOINT("sender.batch.before");
-    return stream_->Write(batch);
+    if (!stream_->Write(batch)) ended_.store(true);
+    return !ended();
   }
 
   bool broken() const { return broken_.load(); }
+  // The server has ended the call, or the connection is gone.
+  bool ended() const { return ended_.load(); }
   bool heard_anything() const { return heard_anything_.load(); }
 
   // Returns true if events are unacknowledged and no acknowledgement arrived for `timeout`. Called
@@ -48,17 +51,22 @@ class EventSender::Stream {
   }
 
   // Ends the call and returns why it ended.
-  absl::Status Close() {
-    // Read blocks until the call ends, and Finish may be called only after the last Read.
-    call_.context()->TryCancel();
+  grpc::Status Close() {
+    // Read blocks until the call ends, and Finish may be called only after the last Read. A call
+    // that has ended has a status to tell, which a cancellation would replace.
+    if (!ended()) call_.context()->TryCancel();
     reader_.join();
-    return ToStatus(stream_->Finish());
+    return stream_->Finish();
   }
 
  private:
   void Read() {
     v1::StreamEventsResponse response;
-    while (!broken() && stream_->Read(&response)) {
+    while (!broken()) {
+      if (!stream_->Read(&response)) {
+        ended_.store(true);
+        break;
+      }
       if (response.refusal() == v1::StreamEventsResponse::SEQUENCE_GAP) {
         // The gap is filled on a new stream, after a pause: a server that reports it for ever must
         // not be asked in a tight loop.
@@ -86,6 +94,7 @@ class EventSender::Stream {
   bool owes_ = false;
   std::atomic<steady_clock::time_point> heard_;
   std::atomic<bool> heard_anything_ = false;
+  std::atomic<bool> ended_ = false;
   std::atomic<bool> broken_ = false;
   std::thread reader_;
 };
@@ -138,15 +147,17 @@ void EventSender::SendUntilBroken() {
     if (stream && stream->IsSilent(options_.acknowledgement_timeout)) break;
   }
   if (!stream) return;
-  const bool silent = !stream->broken();
-  const absl::Status status = stream->Close();
+  const bool silent = !stream->broken() && !stream->ended();
+  const grpc::Status status = stream->Close();
   // Not after a stream alone: a server that accepts streams and breaks them must not be asked in a
   // tight loop.
   if (stream->heard_anything()) backoff_.Reset();
   if (stopping()) return;
+  // A server says more than its code; gRPC, which finds it away, does not.
   reachability_.Failed(silent ? absl::DeadlineExceededError("it acknowledged no events in time")
                        : status.ok() ? absl::UnavailableError("the server ended the event stream")
-                                     : status);
+                                     : ToStatus(status),
+                       /*answered=*/!silent && !status.error_details().empty());
 }
 
 void EventSender::Upload(const Outbox::Upload& upload) {

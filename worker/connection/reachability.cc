@@ -23,13 +23,13 @@ Reachability::Options WithDefaults(Reachability::Options options) {
 
 Reachability::Reachability(Options options) : options_(WithDefaults(std::move(options))) {}
 
-void Reachability::Failed(const absl::Status& status) {
+void Reachability::Failed(const absl::Status& status, bool answered) {
   platform::MutexLock lock(mutex_);
   const absl::Time now = options_.now();
   if (now - last_logged_ < options_.repeat) return;
   last_logged_ = now;
-  const bool away = status.code() == absl::StatusCode::kUnavailable ||
-                    status.code() == absl::StatusCode::kDeadlineExceeded;
+  const bool away = !answered && (status.code() == absl::StatusCode::kUnavailable ||
+                                  status.code() == absl::StatusCode::kDeadlineExceeded);
   options_.log(
       platform::LogLevel::kWarning,
       away ? absl::StrCat(options_.subject, " unreachable (", ShortReason(status), "); retrying")

@@ -29,8 +29,9 @@ class Reachability {
   explicit Reachability(Options options);
 
   // Logs "server 127.0.0.1:7070 unreachable (connection refused); retrying" at the first failure
-  // after a success and then once per `repeat`.
-  void Failed(const absl::Status& status);
+  // after a success and then once per `repeat`. `answered`: "answers UNAVAILABLE: disk full",
+  // because the server itself sent the status.
+  void Failed(const absl::Status& status, bool answered = false);
 
   // Logs "server 127.0.0.1:7070 reached again" after a failure.
   void Succeeded();

@@ -50,5 +50,12 @@ TEST_F(ReachabilityTest, LogsErrorsOfTheServer) {
   EXPECT_THAT(lines_, ElementsAre("server 127.0.0.1:7070 answers INTERNAL: disk: full; retrying"));
 }
 
+TEST_F(ReachabilityTest, LogsWhatAnUnavailableServerAnswers) {
+  reachability_.Failed(absl::UnavailableError("nothing was stored: disk full: /data"),
+                       /*answered=*/true);
+  EXPECT_THAT(lines_, ElementsAre("server 127.0.0.1:7070 answers UNAVAILABLE: nothing was stored: "
+                                  "disk full: /data; retrying"));
+}
+
 }  // namespace
 }  // namespace lengthwise::worker
