@@ -9,19 +9,13 @@ _PACKAGES = {
     "gtest": "gtest_main gmock",
     "highway": "libhwy",
     "nghttp2": "libnghttp2",
-    "prometheus": "prometheus-cpp-pull",
+    "prometheus": "prometheus-cpp-core",
     "protobuf": "protobuf",
     "pugixml": "pugixml",
     "sqlite3": "sqlite3",
     "ssl": "libssl libcrypto",
     "tcmalloc": "libtcmalloc_minimal",
     "yaml_cpp": "yaml-cpp",
-}
-
-# Not in the package's pkg-config file, but part of the package or of one that it needs.
-_MORE = {
-    # Its HTTP server.
-    "prometheus": ["-lcivetweb-cpp", "-lcivetweb"],
 }
 
 # Headers only, in /usr/include: a target to depend on, so that a BUILD file says what is used.
@@ -33,7 +27,7 @@ def _system_libraries_impl(ctx):
         result = ctx.execute(["pkg-config", "--libs"] + packages.split(" "))
         if result.return_code:
             fail("pkg-config finds no %s (deploy/install.sh installs it): %s" % (packages, result.stderr))
-        flags = {flag: None for flag in result.stdout.strip().split(" ") + _MORE.get(name, []) if flag}.keys()
+        flags = {flag: None for flag in result.stdout.strip().split(" ") if flag}.keys()
         lines.append("cc_library(name = %r, linkopts = %r)" % (name, flags))
     for name in _HEADER_ONLY:
         lines.append("cc_library(name = %r)" % name)

@@ -185,6 +185,11 @@ std::variant<Flags, int> ParseFlags(int argc, const char* const* argv) {
       .Check(CheckAddress)
       .ShowDefault();
   command
+      .AddOption("--probe_listen HOST:PORT", flags.probe_listen,
+                 "Address of http://HOST:PORT/healthz, which answers once the server serves, for "
+                 "probes of Kubernetes and load balancers. It tells nothing else. Empty: none")
+      .Check(CheckAddress);
+  command
       .AddOption("--max_trials N", flags.core.max_trials,
                  "Maximum number of trials in one experiment")
       .Range(int64_t{1}, int64_t{1'000'000'000})

@@ -21,6 +21,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "google/protobuf/stubs/logging.h"
+#include "monitoring/http_endpoint.h"
 #include "platform/data_directory_names.h"
 #include "platform/descriptors.h"
 #include "platform/files.h"
@@ -300,6 +301,11 @@ absl::Status Serve(const Flags& flags, const OpenCore& open) {
   absl::StatusOr<std::unique_ptr<RpcServer>> server = RpcServer::Start(std::move(options), *core);
   if (!server.ok()) return server.status();
 
+  std::unique_ptr<monitoring::HttpEndpoint> probe;
+  if (!flags.probe_listen.empty()) {
+    ASSIGN_OR_RETURN(probe, monitoring::HttpEndpoint::StartProbe(flags.probe_listen));
+  }
+
   // Clients that are given the data directory ask this server instead of starting their own.
   const bool needs_credentials = !flags.tls_certificate.empty() || tokens->IsRequired();
   if (const absl::Status status = core->DescribeHolder(
@@ -318,6 +324,7 @@ absl::Status Serve(const Flags& flags, const OpenCore& open) {
       "serving on ", (*server)->address(), flags.tls_certificate.empty() ? "" : " with TLS",
       tokens->IsRequired() ? "" : ", open to everyone without a token",
       metrics == nullptr ? "" : absl::StrCat(", metrics on http://", metrics_address, "/metrics"),
+      probe == nullptr ? "" : absl::StrCat(", probes on http://", probe->address(), "/healthz"),
       ", data in ", flags.core.data_dir));
 
   if (absl::Status status =

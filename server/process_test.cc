@@ -248,6 +248,17 @@ TEST(Process, LimitOfFileSizesIsAFullDisk) {
   EXPECT_THAT(server.log(), HasSubstr("disk full"));
 }
 
+TEST(Process, ProbeHasAPortOfItsOwn) {
+  Server server({"--listen=127.0.0.1:0", "--metrics_listen", "", "--probe_listen=127.0.0.1:0",
+                 "--data_dir=/fake"});
+  ASSERT_TRUE(server.WaitForLine("/healthz, data in "));
+  EXPECT_THAT(server.log(), HasSubstr(", probes on http://127.0.0.1:"));
+  Server taken({"--listen=127.0.0.1:0", "--metrics_listen", "", "--probe_listen=192.0.2.1:1",
+                "--data_dir=/fake"});
+  EXPECT_EQ(taken.Wait(), 1);
+  EXPECT_THAT(taken.log(), HasSubstr("cannot serve probes on 192.0.2.1:1: "));
+}
+
 TEST(Process, LockedDataDirectoryIsExitCodeOne) {
   Server server({"--listen=127.0.0.1:0", "--metrics_listen", "", "--data_dir=/locked"});
   EXPECT_EQ(server.Wait(), 1);

@@ -37,10 +37,7 @@ std::map<std::string, ExportedFamily> ParseExposition(absl::string_view text) {
       continue;
     }
     // Skips the lines of the HTTP header.
-    if (!absl::StartsWith(line, "lengthwise_") && !absl::StartsWith(line, "process_") &&
-        !absl::StartsWith(line, "exposer_")) {
-      continue;
-    }
+    if (!absl::StartsWith(line, "lengthwise_") && !absl::StartsWith(line, "process_")) continue;
     std::string name(line.substr(0, line.find_first_of("{ ")));
     for (const char* suffix : {"_bucket", "_sum", "_count"}) {
       const std::string base(absl::StripSuffix(name, suffix));
