@@ -38,6 +38,7 @@ void AddShow(Command root, Program& program);
 void AddCancel(Command root, Program& program);
 void AddRetry(Command root, Program& program);
 void AddDelete(Command root, Program& program);
+void AddHandOver(Command root, Program& program);
 void AddWorkers(Command root, Program& program);
 // Adds `up` and `down` to `lengthwise workers`.
 void AddFleetCommands(Command workers, Program& program);
@@ -56,13 +57,14 @@ void AddMan(Command root, Program& program);
 
 // In the order in which `lengthwise --help` lists them.
 inline constexpr void (*kCommands[])(Command, Program&) = {
-    AddRun,       AddValidate, AddCheck,   AddSample,     AddCatalogueCommands,
-    AddSubmit,    AddWatch,    AddResults, AddPlot,       AddWeb,
-    AddReport,    AddPublish,  AddExport,  AddCompare,    AddAnalyze,
-    AddAttention, AddErrors,   AddPredict, AddEvaluate,   AddExtend,
-    AddList,      AddShow,     AddLogs,    AddCancel,     AddRetry,
-    AddDelete,    AddWorkers,  AddStorage, AddBackup,     AddAuth,
-    AddConfig,    AddDoctor,   AddMan,     AddCompletion,
+    AddRun,        AddValidate, AddCheck,   AddSample,   AddCatalogueCommands,
+    AddSubmit,     AddWatch,    AddResults, AddPlot,     AddWeb,
+    AddReport,     AddPublish,  AddExport,  AddCompare,  AddAnalyze,
+    AddAttention,  AddErrors,   AddPredict, AddEvaluate, AddExtend,
+    AddList,       AddShow,     AddLogs,    AddCancel,   AddRetry,
+    AddDelete,     AddHandOver, AddWorkers, AddQueue,    AddStorage,
+    AddBackup,     AddAuth,     AddConfig,  AddDoctor,   AddMan,
+    AddCompletion,
 };
 
 // Starts `lengthwise web` on a server without credentials, and prints the page's address, that of

@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "client/commands/commands_fixture.h"
 #include "client/connection/real_server.h"
@@ -69,6 +70,28 @@ TEST(RecommendedCommandTest, LeadsToTheSameServer) {
   EXPECT_EQ(program.WhereArguments(), " --server n07:7070 --token_file '/home/ada/my token'");
   program.data_dir = "my runs";
   EXPECT_EQ(program.WhereArguments(), " --data_dir 'my runs'");
+}
+
+TEST_F(ConfirmationTest, OwnersTrialsAreCancelledTogether) {
+  const std::string file = File("e.yaml", kSpecification);
+  EXPECT_EQ(Run({"submit", file, "--owner", "sam"}), kSuccess) << err_;
+  EXPECT_EQ(Run({"submit", file, "--owner", "sam"}), kSuccess) << err_;
+  EXPECT_EQ(Run({"submit", file, "--owner", "ada"}), kSuccess) << err_;
+  EXPECT_EQ(Run({"cancel", "--owner", "sam"}), kFailure);
+  EXPECT_THAT(err_,
+              StartsWith("lengthwise: this cancels 12 trials of sam in e-3 e-2; cannot ask "));
+  EXPECT_THAT(err_, HasSubstr("run `lengthwise cancel --owner sam --yes --server "));
+  EXPECT_EQ(Run({"cancel", "--owner", "sam", "--yes"}), kSuccess) << err_;
+  EXPECT_THAT(out_, HasSubstr("Cancelled e-2: 6 cancelled.\n"));
+  EXPECT_EQ(Run({"cancel", "--owner", "sam", "--yes"}), kSuccess) << err_;
+  EXPECT_EQ(out_, "No trial of sam was left to cancel.\n");
+  const auto of_ada = server_.calls()->reads().GetExperiment("experiments/e-4");
+  EXPECT_EQ(of_ada->trials().queued(), 6);
+  for (const std::vector<std::string>& wrong :
+       std::vector<std::vector<std::string>>{{"cancel"}, {"cancel", "e-4", "--owner", "ada"}}) {
+    EXPECT_EQ(Run(wrong), kUsage);
+    EXPECT_THAT(err_, HasSubstr("--owner for all of one owner"));
+  }
 }
 
 TEST_F(ConfirmationTest, NamesTheCommandWithoutATerminal) {

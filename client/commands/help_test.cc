@@ -26,7 +26,7 @@ TEST_F(CommandsTest, EveryCommandHasHelpWithAnExample) {
         "attention",  "errors",    "predict",   "evaluate", "extend", "list",      "show",
         "cancel",     "retry",     "delete",    "workers",  "logs",   "storage",   "backup",
         "auth",       "config",    "plot",      "report",   "doctor", "man",       "completion",
-        "export",     "analyze",   "web",       "publish"}) {
+        "export",     "analyze",   "web",       "publish",  "queue",  "hand-over"}) {
     EXPECT_THAT(out_, HasSubstr("\n  " + command + " "));
     std::ostringstream out;
     Program program(out, out);

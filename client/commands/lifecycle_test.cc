@@ -48,6 +48,18 @@ TEST_F(LifecycleTest, ListsExperimentsByOwner) {
   EXPECT_THAT(out_, StartsWith("eve has no experiments here"));
 }
 
+TEST_F(LifecycleTest, ExperimentsAreHandedOver) {
+  EXPECT_EQ(Run({"hand-over", "e-1", "--to", "grace"}), kSuccess) << err_;
+  EXPECT_EQ(out_, "e-1 belongs to grace.\n");
+  EXPECT_EQ(Run({"hand-over", "--owner", "grace", "--to", "sam"}), kSuccess) << err_;
+  EXPECT_EQ(out_, "e-1 belongs to sam.\n");
+  EXPECT_EQ(Run({"list", "--owner", "sam"}), kSuccess);
+  EXPECT_THAT(out_, HasSubstr("6 queued"));
+  EXPECT_EQ(Run({"hand-over", "--owner", "grace", "--to", "ada"}), kSuccess) << err_;
+  EXPECT_EQ(out_, "grace has no experiments.\n");
+  EXPECT_EQ(Run({"hand-over", "--to", "ada"}), kUsage);
+}
+
 TEST_F(LifecycleTest, ShowsExperimentsAndTrials) {
   server_.Train("n07-1", 1, {0.5});
   EXPECT_EQ(Run({"show", "e-1"}), kSuccess);

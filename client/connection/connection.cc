@@ -353,6 +353,15 @@ absl::Status Connection::DeleteExperiment(const std::string& name) {
   return Stubs::Call(*this, &Experiments::DeleteExperiment, request, options_.timeout).status();
 }
 
+absl::StatusOr<v1::Experiment> Connection::ChangeOwner(const std::string& name,
+                                                       const std::string& owner) {
+  v1::ChangeOwnerRequest request;
+  request.set_name(name);
+  request.set_owner(owner);
+  return Stubs::Call(*stubs_->experiments, &v1::ExperimentService::Stub::ChangeOwner, request,
+                     *this, options_.timeout);
+}
+
 absl::StatusOr<v1::Trial> Connection::GetTrial(const std::string& name) {
   v1::GetTrialRequest request;
   request.set_name(name);

@@ -75,6 +75,7 @@ class Connection {
   absl::StatusOr<v1::Experiment> CancelExperiment(const std::string& name,
                                                   const std::string& reason);
   absl::Status DeleteExperiment(const std::string& name);
+  absl::StatusOr<v1::Experiment> ChangeOwner(const std::string& name, const std::string& owner);
   absl::StatusOr<v1::Trial> GetTrial(const std::string& name);
   // Reads all pages, in grid order.
   absl::StatusOr<std::vector<v1::Trial>> ListTrials(const std::string& experiment,

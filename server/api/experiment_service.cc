@@ -184,8 +184,22 @@ class ExperimentService final : public v1::ExperimentService::CallbackService {
                           core_.loop().Post<v1::DeleteExperimentResponse>(
                               [this, &asked] { return core_.experiments().Delete(asked); },
                               std::move(done),
-                              /*bytes=*/0, BytesOfCall(asked));
+                              /*bytes=*/0, BytesOfCall(asked), /*frees_space=*/true);
                         });
+  }
+
+  grpc::ServerUnaryReactor* ChangeOwner(CallContext* context, const v1::ChangeOwnerRequest* request,
+                                        v1::Experiment* response) override {
+    return calls_.Serve(
+        Work::kMemory, "lengthwise.v1.ExperimentService/ChangeOwner", context, request, response,
+        [this](const v1::ChangeOwnerRequest& asked, const Caller&, Done<v1::Experiment> done) {
+          absl::Status status = CheckExperimentName("name", asked.name());
+          if (status.ok()) status = CheckOwnerName(asked.owner());
+          if (!status.ok()) return done(status);
+          core_.loop().Post<v1::Experiment>(
+              [this, &asked] { return core_.experiments().ChangeOwner(asked); }, std::move(done),
+              /*bytes=*/0, BytesOfCall(asked));
+        });
   }
 
   grpc::ServerUnaryReactor* GetTrial(CallContext* context, const v1::GetTrialRequest* request,

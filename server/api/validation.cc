@@ -20,6 +20,7 @@ namespace {
 constexpr size_t kMaxWorkerBytes = 8 << 10;
 constexpr size_t kMaxPageTokenLength = 512;
 constexpr size_t kMaxRequestIdLength = 64;
+constexpr int64_t kMaxOwnerBytes = 200;
 constexpr size_t kMaxWorkerIdLength = 60;
 
 // A client's text, safe to repeat in an error message.
@@ -42,7 +43,7 @@ absl::Status CheckSubmitter(absl::string_view request_id, absl::string_view owne
         "request_id",
         absl::StrCat("has ", request_id.size(), " bytes; accepted: at most ", kMaxRequestIdLength));
   }
-  return CheckText("owner", owner, 200);
+  return CheckText("owner", owner, kMaxOwnerBytes);
 }
 
 }  // namespace
@@ -81,6 +82,11 @@ absl::Status CheckPage(int32_t page_size, absl::string_view page_token) {
         "page_token", "is malformed; accepted: a next_page_token of the same call, unchanged");
   }
   return absl::OkStatus();
+}
+
+absl::Status CheckOwnerName(absl::string_view owner) {
+  if (owner.empty()) return rpc::InvalidField("owner", "is empty");
+  return CheckText("owner", owner, kMaxOwnerBytes);
 }
 
 absl::Status CheckText(absl::string_view field, absl::string_view text, int64_t max_bytes) {

@@ -31,6 +31,9 @@ absl::Status CheckPage(int32_t page_size, absl::string_view page_token);
 // owners, reasons and filters.
 absl::Status CheckText(absl::string_view field, absl::string_view text, int64_t max_bytes);
 
+// An owner to hand something to.
+absl::Status CheckOwnerName(absl::string_view owner);
+
 // Checks size and format. The content is resolved later.
 absl::Status CheckSpecificationText(const v1::SpecificationText& text);
 

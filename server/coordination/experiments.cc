@@ -129,6 +129,23 @@ absl::StatusOr<v1::DeleteExperimentResponse> Experiments::Delete(
   return v1::DeleteExperimentResponse();
 }
 
+absl::StatusOr<v1::Experiment> Experiments::ChangeOwner(const v1::ChangeOwnerRequest& request) {
+  ASSIGN_OR_RETURN(ExperimentRecord record, FindExperiment(store_, request.name()));
+  // Fail before changing anything if the answer cannot be built.
+  ASSIGN_OR_RETURN(v1::ExperimentSpecification specification,
+                   ToSpecification(record, store_.name()));
+  if (record.owner != request.owner()) {
+    RETURN_IF_ERROR(submissions_.CheckQuota(request.owner(), UnendedTrials(record.counts)));
+    RETURN_IF_ERROR(store_.ChangeOwner(record.key, request.owner()));
+    ledger_.scheduler().ChangeOwner(record.id, request.owner());
+    ledger_.effects().log.emplace_back(
+        platform::LogLevel::kInfo,
+        absl::StrCat(record.id, " of ", record.owner, " belongs to ", request.owner()));
+    record.owner = request.owner();
+  }
+  return ToExperiment(record, std::move(specification));
+}
+
 absl::StatusOr<v1::Trial> Experiments::CancelTrial(const v1::CancelTrialRequest& request,
                                                    const std::string& caller) {
   ASSIGN_OR_RETURN(const TrialRecord before, FindTrial(store_, request.name()));

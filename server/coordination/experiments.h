@@ -53,6 +53,7 @@ class Experiments {
   absl::StatusOr<std::optional<v1::RetryTrialsResponse>> RetryTrials(
       const v1::RetryTrialsRequest& request, const std::string& caller, Parts& parts);
   absl::StatusOr<v1::DeleteExperimentResponse> Delete(const v1::DeleteExperimentRequest& request);
+  absl::StatusOr<v1::Experiment> ChangeOwner(const v1::ChangeOwnerRequest& request);
   absl::StatusOr<v1::Trial> CancelTrial(const v1::CancelTrialRequest& request,
                                         const std::string& caller);
 

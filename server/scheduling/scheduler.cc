@@ -575,6 +575,26 @@ absl::StatusOr<Decisions> Scheduler::Finish(TrialKey key, Token token, v1::Outco
   return decisions;
 }
 
+void Scheduler::ChangeOwner(absl::string_view experiment, absl::string_view owner) {
+  // All trials of a pack have one owner in the queue, so they leave it together.
+  std::vector<const Trial*> runnable;
+  for (const auto& [key, trial] : trials_) {
+    const PackTraits& traits = TraitsOf(trial.data);
+    if (traits.experiment != experiment) continue;
+    if (trial.lease != 0) {
+      queue_.AddRunning(owner, 1);
+      queue_.AddRunning(traits.owner, -1);
+    } else if (!trial.delayed) {
+      queue_.Remove(IdOf(trial.data), key);
+      runnable.push_back(&trial);
+    }
+  }
+  for (auto& [number, pack] : packs_) {
+    if (pack.traits.experiment == experiment) pack.traits.owner = std::string(owner);
+  }
+  for (const Trial* trial : runnable) InsertRunnable(trial->data);
+}
+
 Decisions Scheduler::Cancel(TrialKey trial, absl::string_view actor, absl::string_view reason) {
   Decisions decisions;
   if (trials_.contains(trial)) {

@@ -244,6 +244,9 @@ class Scheduler {
   absl::StatusOr<Decisions> Finish(TrialKey trial, Token token, v1::Outcome::Kind kind,
                                    int64_t step, absl::string_view reason, absl::Time now);
 
+  // The experiment's trials count towards another owner's share from now on. O(trials).
+  void ChangeOwner(absl::string_view experiment, absl::string_view owner);
+
   // No decisions for an unknown trial.
   Decisions Cancel(TrialKey trial, absl::string_view actor, absl::string_view reason);
 

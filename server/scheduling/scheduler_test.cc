@@ -971,6 +971,106 @@ TEST_F(SchedulerTest, FleetSizeCountsLiveWorkers) {
   EXPECT_EQ(scheduler_.fleet_size(), 2);
 }
 
+TEST_F(SchedulerTest, NewOwnerHasTheShareOfAnExperiment) {
+  for (TrialKey key = 1; key <= 4; ++key) {
+    scheduler_.Add({.key = key, .pack = key < 3 ? 1 : 2},
+                   {.owner = key < 3 ? "sam" : "ada",
+                    .shape = "shape",
+                    .experiment = key < 3 ? "of-sam-1" : "of-ada-1"});
+  }
+  scheduler_.Register("w", 1, now_);
+  ASSERT_THAT(Grant("w"), ElementsAre(1));
+  scheduler_.ChangeOwner("of-sam-1", "ada");
+  EXPECT_EQ(scheduler_.CheckInvariants(), absl::OkStatus());
+  EXPECT_EQ(scheduler_.WhyWaiting(3, now_),
+            "waits for 1 pack that ada submitted before; 1 worker is connected, 1 trial runs");
+  scheduler_.ChangeOwner("of-sam-1", "sam");
+  EXPECT_EQ(scheduler_.CheckInvariants(), absl::OkStatus());
+  EXPECT_THAT(Grant("w"), ElementsAre(3)) << "ada, who runs nothing, goes first";
+}
+
+TEST_F(SchedulerTest, DrainedWorkerGivesBackItsLease) {
+  Add(1, 1);
+  Add(2, 2);
+  scheduler_.Register("w", 1, now_);
+  scheduler_.Register("other", 1, now_);
+  ASSERT_THAT(Grant("w"), ElementsAre(1));
+  scheduler_.HoldBack("w", "drained by ada: new disks");
+  EXPECT_THAT(scheduler_.TakeWorkersToTell(), ElementsAre("w"));
+  EXPECT_EQ(Beat("w").preempted, "drained by ada: new disks");
+  EXPECT_FALSE(scheduler_.HasRunnable("w", now_));
+  EXPECT_TRUE(scheduler_.HasRunnable("other", now_));
+  const Decisions given_back = scheduler_.Release("w", token_, "");
+  EXPECT_EQ(given_back.trials.at(0).reason, "w gave lease 1 back: drained by ada: new disks");
+  EXPECT_EQ(scheduler_.CheckInvariants(), absl::OkStatus());
+  EXPECT_THAT(Grant("w"), IsEmpty());
+  EXPECT_EQ(scheduler_.WhyNothing("w", now_), "this worker is drained by ada: new disks");
+  EXPECT_FALSE(scheduler_.IsIdle("w", now_));
+  scheduler_.Unregister("other");
+  EXPECT_EQ(scheduler_.WhyWaiting(2, now_), "waits for a worker: w is drained by ada: new disks");
+  scheduler_.Unregister("w");
+  scheduler_.Register("w", 1, now_);
+  EXPECT_THAT(Grant("w"), IsEmpty()) << "also after a restart";
+  scheduler_.HoldBack("w", "");
+  EXPECT_THAT(Grant("w"), ElementsAre(1));
+}
+
+TEST_F(SchedulerTest, PausedQueueStartsNothing) {
+  Add(1, 1);
+  Add(2, 2, /*priority=*/5);
+  scheduler_.Register("w", 1, now_);
+  ASSERT_THAT(Grant("w"), ElementsAre(2));
+  scheduler_.HoldBack("", "paused by ada");
+  Add(3, 3, /*priority=*/9);
+  After(absl::Minutes(10));
+  EXPECT_EQ(Beat("w").preempted, "");
+  scheduler_.Tick(now_);
+  EXPECT_EQ(Beat("w").preempted, "") << "nothing could start in its place";
+  EXPECT_FALSE(scheduler_.HasRunnable(now_));
+  EXPECT_THAT(scheduler_.Wanted(1), IsEmpty());
+  Finish(2, v1::Outcome::COMPLETED);
+  EXPECT_THAT(Grant("w"), IsEmpty());
+  EXPECT_EQ(scheduler_.WhyNothing("w", now_), "the queue is paused by ada");
+  EXPECT_EQ(scheduler_.WhyWaiting(1, now_), "waits: the queue is paused by ada");
+  scheduler_.HoldBack("", "");
+  EXPECT_THAT(Grant("w"), ElementsAre(3));
+}
+
+TEST_F(SchedulerTest, SilentWorkerIsLostOnce) {
+  for (const char* worker : {"idle", "lively", "stopped"}) scheduler_.Register(worker, 1, now_);
+  scheduler_.Unregister("stopped");
+  const auto lost_after = [&](absl::Duration time) {
+    After(time);
+    EXPECT_TRUE(scheduler_.Heartbeat("lively", {}, now_).ok());
+    return scheduler_.Tick(now_).lost_workers;
+  };
+  EXPECT_THAT(lost_after(absl::Seconds(29)), IsEmpty());
+  EXPECT_THAT(lost_after(absl::Seconds(2)), ElementsAre("idle"));
+  EXPECT_THAT(lost_after(absl::Seconds(2)), IsEmpty());
+  ASSERT_TRUE(scheduler_.Heartbeat("idle", {}, now_).ok()) << "it is back";
+  EXPECT_THAT(lost_after(absl::Seconds(29)), IsEmpty());
+  EXPECT_THAT(lost_after(absl::Seconds(2)), ElementsAre("idle"));
+}
+
+TEST_F(SchedulerTest, PauseOfTheServerLosesNoIdleWorker) {
+  scheduler_.Register("w", 1, now_);
+  scheduler_.Hear(now_);
+  scheduler_.Tick(now_);
+  EXPECT_EQ(scheduler_.NextLoss(), now_ + absl::Milliseconds(1500)) << "Hear is due";
+  After(absl::Minutes(5));
+  scheduler_.Hear(now_);
+  EXPECT_THAT(scheduler_.Tick(now_).lost_workers, IsEmpty());
+  for (int i = 0; i < 9; ++i) {
+    After(absl::Seconds(3));
+    scheduler_.Hear(now_);
+  }
+  EXPECT_THAT(scheduler_.Tick(now_).lost_workers, ElementsAre("w"));
+  EXPECT_EQ(scheduler_.NextLoss(), absl::InfiniteFuture()) << "nobody can be lost";
+  After(absl::Minutes(5));
+  scheduler_.Hear(now_);
+  EXPECT_FALSE(scheduler_.IsAlive("w", now_)) << "a time without workers is no pause";
+}
+
 TEST_F(SchedulerTest, StoppedWorkerIsNotAlive) {
   scheduler_.Register("w", 1, now_);
   EXPECT_TRUE(scheduler_.IsAlive("w", now_));

@@ -43,6 +43,7 @@ constexpr Rule kRules[] = {
     {"lengthwise.v1.ExperimentService/CancelTrial", Access::kChange, kEveryCall, "name"},
     {"lengthwise.v1.ExperimentService/RetryTrials", Access::kChange, kEveryCall, "name"},
     {"lengthwise.v1.ExperimentService/DeleteExperiment", Access::kChange, kEveryCall, "name"},
+    {"lengthwise.v1.ExperimentService/ChangeOwner", Access::kAdminister, kEveryCall, "name owner"},
     {"lengthwise.v1.ExperimentService/GetExperiment", Access::kRead, kRefusals},
     {"lengthwise.v1.ExperimentService/FindExperiment", Access::kRead, kRefusals},
     {"lengthwise.v1.ExperimentService/ListExperiments", Access::kRead, kRefusals},

@@ -133,6 +133,10 @@ absl::Status StorageWriter::ExtendExperiment(const ExperimentRecord& experiment,
       .Run();
 }
 
+absl::Status StorageWriter::ChangeOwner(int64_t key, absl::string_view owner) {
+  return connection_.Query("UPDATE experiments SET owner = ?2 WHERE key = ?1", key, owner).Run();
+}
+
 absl::Status StorageWriter::InsertPack(PackRecord& pack) {
   absl::Status status =
       connection_

@@ -143,6 +143,7 @@ class StorageWriter : public StorageReader {
   // Stores the specification and adds `added` to the queued trials. The trials, all QUEUED, must
   // follow. Clears the experiment's end time.
   absl::Status ExtendExperiment(const ExperimentRecord& experiment, int32_t added);
+  absl::Status ChangeOwner(int64_t key, absl::string_view owner);
   absl::Status InsertPack(PackRecord& pack);
   // Assigns ascending keys in the order given.
   absl::Status InsertTrials(absl::Span<TrialRecord> trials);

@@ -298,6 +298,17 @@ TEST_P(StorageConformanceTest, ExtensionReopensTheExperiment) {
             absl::FromUnixSeconds(3000));
 }
 
+TEST_P(StorageConformanceTest, NewOwnerHasTheExperiment) {
+  const ExperimentRecord experiment = Insert("sort", 3);
+  ASSERT_TRUE(writer().Begin().ok());
+  ASSERT_TRUE(writer().ChangeOwner(experiment.key, "grace").ok());
+  ASSERT_TRUE(writer().Commit().ok());
+  const auto reader = *storage_->Read();
+  EXPECT_EQ((*reader->FindExperiment("sort-1"))->owner, "grace");
+  EXPECT_EQ(reader->ListExperiments(0, "grace", 10)->size(), 1u);
+  EXPECT_EQ(*reader->CountUnendedTrials("grace"), 3);
+}
+
 TEST_P(StorageConformanceTest, ListsPacksOfAnExperiment) {
   const ExperimentRecord experiment = Insert("sort", 1);
   Insert("sort", 1);

@@ -217,6 +217,10 @@ try extend strings --seeds 2
 try watch strings
 try compare strings puzzles
 try workers
+for owner in grace ada; do try hand-over strings-1 --to "$owner" --token_file admin.token; done
+try queue pause --reason "new disks" --token_file admin.token
+try_for "The queue is paused by" list --token_file admin.token
+try queue resume --token_file admin.token
 try storage --token_file admin.token
 try backup --token_file admin.token
 try doctor --token_file admin.token

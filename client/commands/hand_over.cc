@@ -1,0 +1,56 @@
+// `lengthwise hand-over EXPERIMENT --to NAME`: gives experiments to another owner.
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "client/commands/commands.h"
+#include "client/connection/names.h"
+#include "platform/status_macros.h"
+
+namespace lengthwise::client {
+namespace {
+
+struct HandOverOptions {
+  std::string name;
+  std::string from;
+  std::string to;
+};
+
+absl::StatusOr<int> HandOver(Program& program, const HandOverOptions& options) {
+  if (options.name.empty() == options.from.empty()) {
+    return absl::InvalidArgumentError(
+        "give the full name of an experiment, or --owner for all of one owner; `lengthwise list` "
+        "shows them");
+  }
+  ASSIGN_OR_RETURN(auto connection, program.Connect());
+  std::vector<v1::Experiment> experiments;
+  if (options.from.empty()) {
+    ASSIGN_OR_RETURN(experiments.emplace_back(),
+                     FindExperiment(*connection, options.name, Connection::FindRequest::CHANGE));
+  } else {
+    ASSIGN_OR_RETURN(experiments, connection->ListExperiments(/*limit=*/0, options.from));
+  }
+  for (const v1::Experiment& experiment : experiments) {
+    ASSIGN_OR_RETURN(const auto changed, connection->ChangeOwner(experiment.name(), options.to));
+    program.out() << ShortName(changed.name()) << " belongs to " << changed.owner() << ".\n";
+  }
+  if (experiments.empty()) program.out() << options.from << " has no experiments.\n";
+  return kSuccess;
+}
+
+}  // namespace
+
+void AddHandOver(Command root, Program& program) {
+  auto options = std::make_shared<HandOverOptions>();
+  const Command command = program.AddCommand(
+      root, "hand-over", "Gives experiments to another owner, as an administrator", kServerGroup,
+      "lengthwise hand-over quickstart-1 --to ada\n"
+      "lengthwise hand-over --owner sam --to ada",
+      [&program, options] { return HandOver(program, *options); });
+  command.AddOption("[experiment]", options->name, "Name of the experiment");
+  command.AddOption("--owner NAME", options->from, "All experiments of this owner");
+  command.AddOption("--to NAME", options->to, "The new owner: the principal of a token").Required();
+  program.AddServerOption(command);
+}
+
+}  // namespace lengthwise::client
