@@ -1,6 +1,8 @@
 // `lengthwise storage` and `lengthwise backup`: show and back up the server's data.
 #include <memory>
+#include <string>
 
+#include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 #include "client/commands/commands.h"
 #include "client/display/numbers.h"
@@ -61,9 +63,9 @@ absl::StatusOr<int> ShowStorage(Program& program) {
   return kSuccess;
 }
 
-absl::StatusOr<int> BackUp(Program& program, const std::string& name) {
+absl::StatusOr<int> BackUp(Program& program, const v1::BackUpRequest& request) {
   ASSIGN_OR_RETURN(auto connection, program.Connect());
-  const auto backup = connection->BackUp(name, [&](const v1::BackUpResponse& response) {
+  const auto backup = connection->BackUp(request, [&](const v1::BackUpResponse& response) {
     if (!program.redraws()) return;
     program.out() << "\r" << FormatBytes(response.copied_bytes()) << " of "
                   << FormatBytes(response.total_bytes()) << "\x1b[K" << std::flush;
@@ -83,6 +85,9 @@ absl::StatusOr<int> BackUp(Program& program, const std::string& name) {
     program.out() << " --artifacts " << platform::ShellWord(elsewhere) << " --take_over_artifacts";
   }
   program.out() << "\n";
+  if (backup->deleted_size() > 0) {
+    program.out() << "Deleted " << absl::StrJoin(backup->deleted(), ", ") << ".\n";
+  }
   return kSuccess;
 }
 
@@ -98,12 +103,27 @@ void AddStorage(Command root, Program& program) {
 }
 
 void AddBackup(Command root, Program& program) {
-  auto name = std::make_shared<std::string>();
-  const Command command =
-      program.AddCommand(root, "backup", "Backs up the server's data while it runs", kServerGroup,
-                         "lengthwise backup\nlengthwise backup before-upgrade",
-                         [&program, name] { return BackUp(program, *name); });
-  command.AddOption("[name]", *name, "Backup name (default: timestamp)");
+  struct Options {
+    std::string name;
+    int32_t keep = 0;
+  };
+  auto options = std::make_shared<Options>();
+  const Command command = program.AddCommand(
+      root, "backup", "Backs up the server's data while it runs", kServerGroup,
+      "lengthwise backup\nlengthwise backup --keep 7\nlengthwise backup before-upgrade",
+      [&program, options] {
+        v1::BackUpRequest request;
+        request.set_name(options->name);
+        request.set_keep(options->keep);
+        return BackUp(program, request);
+      });
+  command.AddOption("[name]", options->name, "Backup name (default: timestamp)");
+  command
+      .AddOption(
+          "--keep N", options->keep,
+          "Deletes older backups that have timestamps as names, once this one is complete: N "
+          "are left. Default: all")
+      .Positive();
   program.AddServerOrDataDirOptions(command);
 }
 

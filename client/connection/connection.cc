@@ -522,9 +522,8 @@ absl::StatusOr<v1::Caller> Connection::GetCaller() {
 }
 
 absl::StatusOr<v1::BackUpResponse> Connection::BackUp(
-    const std::string& name, const std::function<void(const v1::BackUpResponse&)>& progress) {
-  v1::BackUpRequest request;
-  request.set_name(name);
+    const v1::BackUpRequest& request,
+    const std::function<void(const v1::BackUpResponse&)>& progress) {
   grpc::ClientContext context;
   const auto reader = stubs_->Get<Administration>().BackUp(&context, request);
   v1::BackUpResponse response;

@@ -109,7 +109,8 @@ class Connection {
   // Waits for the backup without a deadline and returns the last response. Calls `progress` with
   // each response.
   absl::StatusOr<v1::BackUpResponse> BackUp(
-      const std::string& name, const std::function<void(const v1::BackUpResponse&)>& progress);
+      const v1::BackUpRequest& request,
+      const std::function<void(const v1::BackUpResponse&)>& progress);
   absl::StatusOr<v1::Storage> GetStorage();
   absl::StatusOr<v1::Server> GetServer();
 

@@ -13,6 +13,11 @@
 #include "server/storage/backup.h"
 
 namespace lengthwise::server {
+namespace {
+
+constexpr char kDefaultName[] = "%Y-%m-%dt%H%M%Sz";
+
+}  // namespace
 
 Backups::Backups(std::string data_dir, Clock clock, Storage& storage, ArtifactStore& artifacts,
                  const DiskReserve& reserve, ArtifactSweeper& sweeper)
@@ -20,14 +25,47 @@ Backups::Backups(std::string data_dir, Clock clock, Storage& storage, ArtifactSt
       clock_(std::move(clock)),
       storage_(storage),
       artifacts_(artifacts),
-      sweeper_(sweeper) {}
+      reserve_(reserve),
+      sweeper_(sweeper) {
+  for (const BackupDescription& backup :
+       ListBackups(data_dir_).value_or(std::vector<BackupDescription>())) {
+    last_.time = std::max(last_.time, backup.create_time);
+  }
+}
+
+Backups::Last Backups::last() const {
+  platform::MutexLock lock(mutex_);
+  return last_;
+}
+
+void Backups::DeleteOld(int32_t keep, v1::BackUpResponse& response) {
+  std::vector<std::string> names;  // in the order of their times
+  for (const BackupDescription& backup :
+       ListBackups(data_dir_).value_or(std::vector<BackupDescription>())) {
+    absl::Time time;
+    if (absl::ParseTime(kDefaultName, backup.name, &time, nullptr)) names.push_back(backup.name);
+  }
+  for (size_t i = 0; i + keep < names.size(); ++i) {
+    const absl::Status deleted = DeleteBackup(data_dir_, names[i]);
+    if (deleted.ok()) {
+      response.add_deleted(names[i]);
+    } else {
+      platform::LogWarning(
+          absl::StrCat("cannot delete the backup ", names[i], ": ", deleted.message()));
+    }
+  }
+}
 
 absl::Status Backups::BackUp(const v1::BackUpRequest& request,
                              const std::function<bool(const v1::BackUpResponse&)>& progress) {
-  const std::string name =
-      request.name().empty()
-          ? absl::FormatTime("%Y-%m-%dt%H%M%Sz", clock_.wall(), absl::UTCTimeZone())
-          : request.name();
+  if (request.keep() < 0 || (request.keep() > 0 && !request.name().empty())) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("keep: got ", request.keep(), request.name().empty() ? "" : " beside a name",
+                     ", accepted is 0 or more, and only for a backup without a name of its own"));
+  }
+  const std::string name = request.name().empty()
+                               ? absl::FormatTime(kDefaultName, clock_.wall(), absl::UTCTimeZone())
+                               : request.name();
   // The name becomes a directory: it has no slash, and no dot in front, which marks unfinished
   // backups.
   const bool first = absl::ascii_isalnum(name.front()) && !absl::ascii_isupper(name.front());
@@ -54,7 +92,17 @@ absl::Status Backups::BackUp(const v1::BackUpRequest& request,
   sweeper_.Resume();
   // Otherwise backups that follow each other could put the deletions off for ever.
   sweeper_.Flush();
-  if (!path.ok()) return path.status();
+  {
+    platform::MutexLock lock(mutex_);
+    last_.failed = !path.ok();
+    if (path.ok()) last_.time = clock_.wall();
+  }
+  if (!path.ok()) {
+    platform::LogWarning(absl::StrCat("no backup ", name, ": ", path.status().message()));
+    return path.status();
+  }
+  platform::LogInfo(absl::StrCat("made the backup ", *path));
+  if (request.keep() > 0) DeleteOld(request.keep(), response);
   response.set_complete(true);
   response.set_path(*path);
   response.set_checkpoints_elsewhere(artifacts_.elsewhere());

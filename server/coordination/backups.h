@@ -28,7 +28,8 @@ class Backups {
 
   // Copies the database and the artifacts to "{data_dir}/backups/{name}" while the server keeps
   // working. Calls `progress` on the caller's thread, the last time with `complete`. If `progress`
-  // returns false, BackUp leaves no files and returns CANCELLED.
+  // returns false, BackUp leaves no files and returns CANCELLED. A backup that is complete stays,
+  // and is a success, although older ones could not be deleted.
   absl::Status BackUp(const v1::BackUpRequest& request,
                       const std::function<bool(const v1::BackUpResponse&)>& progress);
   absl::StatusOr<v1::Storage> GetStorage();
@@ -43,6 +44,9 @@ class Backups {
   Last last() const;
 
  private:
+  // Deletes backups with default names, oldest first, until `keep` are left.
+  void DeleteOld(int32_t keep, v1::BackUpResponse& response);
+
   const std::string data_dir_;
   const Clock clock_;
   Storage& storage_;

@@ -239,6 +239,54 @@ TEST_F(CoreBackupTest, CancelledBackupLeavesNoFiles) {
   }
 }
 
+TEST_F(CoreBackupTest, LastBackupIsKnownWithItsOutcome) {
+  const auto statistics = [this] { return coordinator_->GetStatistics(); };
+  EXPECT_EQ(statistics().last_backup_seconds, 0);
+  EXPECT_FALSE(statistics().last_backup_failed);
+  ASSERT_EQ(coordinator_.BackUp("b"), absl::OkStatus());
+  const double made = statistics().last_backup_seconds;
+  EXPECT_GT(made, 0);
+  EXPECT_FALSE(statistics().last_backup_failed);
+  EXPECT_TRUE(absl::IsAlreadyExists(coordinator_.BackUp("b")));
+  EXPECT_EQ(statistics().last_backup_seconds, made);
+  EXPECT_TRUE(statistics().last_backup_failed);
+  EXPECT_TRUE(absl::IsInvalidArgument(coordinator_.BackUp("../b")));
+  ASSERT_EQ(coordinator_.BackUp("c"), absl::OkStatus());
+  EXPECT_FALSE(statistics().last_backup_failed);
+  coordinator_.Close();
+  ASSERT_EQ(coordinator_.Open(), absl::OkStatus());
+  EXPECT_GT(statistics().last_backup_seconds, 0) << "found in the directory";
+}
+
+TEST_F(CoreBackupTest, OldBackupsWithDefaultNamesAreDeleted) {
+  ASSERT_EQ(coordinator_.BackUp("before-upgrade"), absl::OkStatus());
+  const auto back_up = [&](int32_t keep, const std::string& name = "") {
+    coordinator_.Advance(absl::Seconds(1));
+    v1::BackUpRequest request;
+    request.set_name(name);
+    request.set_keep(keep);
+    v1::BackUpResponse last;
+    const absl::Status status =
+        coordinator_->backups().BackUp(request, [&](const v1::BackUpResponse& response) {
+          last = response;
+          return true;
+        });
+    EXPECT_EQ(status.ok(), name.empty() && keep >= 0) << status;
+    return last;
+  };
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(back_up(0).deleted_size(), 0);
+  EXPECT_EQ(back_up(2).deleted_size(), 2) << "the oldest";
+  EXPECT_EQ(back_up(2).deleted_size(), 1);
+  back_up(2, "named");
+  back_up(-1);
+  const auto storage = coordinator_->backups().GetStorage();
+  ASSERT_EQ(storage->backups_size(), 3);
+  EXPECT_EQ(storage->backups(2).name(), "before-upgrade") << "it has a name of its own";
+  EXPECT_EQ(
+      std::distance(std::filesystem::directory_iterator(coordinator_.data_dir() + "/backups"), {}),
+      3);
+}
+
 TEST_F(CoreBackupTest, OneBackupAtATime) {
   v1::BackUpRequest request;
   int asked = 0;

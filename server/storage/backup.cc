@@ -276,6 +276,14 @@ absl::Status LogTrialsWithoutCheckpoint(const std::string& database, ArtifactSto
   return failed;
 }
 
+absl::Status DeleteBackup(const std::string& data_dir, const std::string& name) {
+  const std::string backups = absl::StrCat(data_dir, "/", platform::kBackupsDirectory, "/");
+  const std::string unfinished = absl::StrCat(backups, kUnfinishedPrefix, name);
+  RETURN_IF_ERROR(platform::DeleteTree(unfinished));
+  RETURN_IF_ERROR(platform::MoveDirectory(absl::StrCat(backups, name), unfinished));
+  return platform::DeleteTree(unfinished);
+}
+
 absl::Status DeleteUnfinishedBackups(const std::string& data_dir) {
   const std::string backups = absl::StrCat(data_dir, "/", platform::kBackupsDirectory);
   ASSIGN_OR_RETURN(const auto names, platform::ListDirectory(backups));

@@ -50,6 +50,9 @@ absl::StatusOr<bool> NamesCheckpoints(const std::string& database);
 // Logs how many trials of the database have checkpoints of which none is in `artifacts`.
 absl::Status LogTrialsWithoutCheckpoint(const std::string& database, ArtifactStore& artifacts);
 
+// Deletes a complete backup: a part of it is never taken for one.
+absl::Status DeleteBackup(const std::string& data_dir, const std::string& name);
+
 // Deletes the files of interrupted backups.
 absl::Status DeleteUnfinishedBackups(const std::string& data_dir);
 
