@@ -25,6 +25,7 @@ constexpr FigureKind kFigures[] = {
     {"error_places", "positions of wrong digits; needs a task on text"},
     {"error_counts", "number of wrong digits per wrong answer; needs a task on text"},
     {"loss", "training loss over the steps"},
+    {"loss_over_time", "training loss over training time; needs evaluation.every_steps"},
     {"attention", "attention maps; needs evaluation.attention_lengths"},
     {"projection", "activations in two dimensions; needs evaluation.projection"},
     {"length_sweep", "results by a parameter of encodings, training examples, length or rate"},

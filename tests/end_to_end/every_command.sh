@@ -257,6 +257,7 @@ declare -A figures=(
   [error_places]="sums --seeds all"
   [error_counts]="sums --length 6"
   [loss]="sums --seeds all"
+  [loss_over_time]="strings"
   [attention]="strings"
   [projection]="strings"
   [length_sweep]="sums --parameter learning_rate"

@@ -170,6 +170,7 @@ class PlotTest(PlotCase):
             "error_places": "Where symbols are wrong at length 6: tiny-1",
             "error_counts": "How many symbols are wrong at length 6: tiny-1",
             "loss": "Training loss: tiny-1",
+            "loss_over_time": "Training loss: tiny-1",
             "attention": "Attention, maximum over heads: tiny-1, Bucket Sort",
             "projection": "Activations projected onto two components: tiny-1, Bucket Sort",
             "accuracy_over_steps": "Token accuracy over training: tiny-1",

@@ -193,6 +193,31 @@ class LossFigureTest(FigureCase):
         )
 
 
+class LossOverTimeTest(FigureCase):
+    def test_points_stand_between_the_evaluations(self):
+        experiment = plotted(trials=[make_trial("none"), make_trial("none", seed=1)])
+        for trial, seconds in zip(experiment.trials, (10, 30)):
+            add_curve(experiment, trial, [4, 3, 2, 1])
+            add_interval(experiment, trial, 200, seconds, 0.5)
+            add_interval(experiment, trial, 300, 2 * seconds, 0.5)
+        picture = self.figure("loss_over_time", experiment)
+        (line,) = picture.panels[0].series
+        # Step 400 is after the last evaluation.
+        self.assertEqual((line.x, line.y), ([10, 20, 40], [4, 3, 2]))
+        self.assertEqual(picture.x.label, "training time (wall clock, seconds)")
+        each = self.figure("loss_over_time", experiment, seeds="all").panels[0].series
+        self.assertEqual([one.x for one in each], [[5, 10, 20], [15, 30, 60]])
+
+    def test_names_what_is_missing(self):
+        experiment = plotted(trials=[make_trial("none")])
+        self.assertIn("training.report_every_steps", self.message("loss_over_time", experiment))
+        add_curve(experiment, experiment.trials[0], [2, 1])
+        self.assertIn("evaluation.every_steps", self.message("loss_over_time", experiment))
+        # A resumed attempt that trained no step does not know it.
+        add_interval(experiment, experiment.trials[0], 100, 0, 0.5)
+        self.assertIn("evaluation.every_steps", self.message("loss_over_time", experiment))
+
+
 class AccuracyOverTimeTest(FigureCase):
     def test_means_of_seeds_stand_at_the_mean_time(self):
         experiment = plotted(trials=[make_trial("none"), make_trial("none", seed=1)])

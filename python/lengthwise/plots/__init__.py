@@ -84,6 +84,10 @@ FIGURES = {
             "loss:picture", ("metric", "seeds", "smooth"),
         ),
         FigureKind(
+            "loss_over_time", "training loss over training time; needs evaluation.every_steps",
+            "loss:picture_over_time", ("metric", "seeds", "smooth"),
+        ),
+        FigureKind(
             "attention", "attention maps; needs evaluation.attention_lengths",
             "attention:picture", ("length", "layer", "head", "sequence"),
         ),

@@ -64,8 +64,9 @@ def _none_unseen(experiments: Sequence[PlottedExperiment]) -> Exception:
     )
 
 
-def _scale_time(result: Picture, longest: float) -> None:
-    """Writes seconds as minutes or hours where that is shorter."""
+def scale_time(result: Picture) -> None:
+    """Sets the x axis of seconds of training. Writes them as minutes or hours where that is shorter."""
+    longest = max(series.x[-1] for panel in result.panels for series in panel.series)
     unit, name = (3600, "hours") if longest > 3 * 3600 else (60, "minutes") if longest > 600 else (1, "seconds")
     for panel in result.panels:
         for series in panel.series:
@@ -107,7 +108,7 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
     if not result.panels:
         raise _none_unseen(experiments)
     arrange_panels(result)
-    _scale_time(result, max(series.x[-1] for panel in result.panels for series in panel.series))
+    scale_time(result)
     result.caption = (
         "Evaluations do not count as training time. Each member of a pack counts the seconds of the whole pack. Lines end "
         "where the first seed ends."

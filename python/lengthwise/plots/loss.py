@@ -4,8 +4,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy
+
 from lengthwise.errors import UsageError
-from lengthwise.plots.data import PlottedExperiment, Trial, experiment_names
+from lengthwise.plots.accuracy_over_time import scale_time
+from lengthwise.plots.data import PlottedExperiment, Trial, experiment_names, has_time
 from lengthwise.plots.groups import SeedGroup, TrialGroup, best_rate, final_key, group_trials, of_task, tasks_of
 from lengthwise.plots.metrics import common
 from lengthwise.plots.options import Options
@@ -71,7 +74,37 @@ def _shown_rate(group: TrialGroup, losses: _Curves) -> SeedGroup | None:
     return best_rate(group, final_key(group.experiment)) or best_rate(group, last_loss)
 
 
-def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Picture:
+class _Clock:
+    """How long each trial had trained: known at its evaluations, in proportion to the steps between them."""
+
+    def __init__(self, experiments: Sequence[PlottedExperiment]) -> None:
+        self._known: dict[str, dict[int, float]] = {}
+        for one in (one for experiment in experiments for one in experiment.evaluations(intervals=True)):
+            if has_time(one.step, one.accuracies):
+                self._known.setdefault(one.trial, {0: 0.0})[one.step] = one.accuracies.training_seconds
+
+    def known(self, curves: _Curves) -> _Curves:
+        """Without what came after a trial's last evaluation."""
+        last = {trial: max(times) for trial, times in self._known.items()}
+        early = {
+            trial: {step: value for step, value in curve.items() if step <= last.get(trial, -1)}
+            for trial, curve in curves.items()
+        }
+        return {trial: curve for trial, curve in early.items() if curve}
+
+    def seconds(self, steps: Sequence[float], trials: Sequence[str]) -> list[float]:
+        """The mean over the trials."""
+        known = [sorted(self._known[trial].items()) for trial in trials]
+        of_trials = [numpy.interp(steps, [step for step, _ in one], [second for _, second in one]) for one in known]
+        return [float(second) for second in numpy.mean(of_trials, axis=0)]
+
+
+def picture_over_time(experiments: Sequence[PlottedExperiment], options: Options) -> Picture:
+    return picture(experiments, options, _Clock(experiments))
+
+
+def picture(experiments: Sequence[PlottedExperiment], options: Options, clock: _Clock | None = None) -> Picture:
+    """By step; with a clock, by seconds of training."""
     if options.metric not in ("", "loss", "accuracy"):
         raise UsageError(f'--metric: training does not record "{options.metric}"; there are loss, accuracy')
     refuse_best(options)
@@ -80,7 +113,10 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
     groups = group_trials(experiments)
     losses = {experiment.name: _curves_of(experiment, "loss") for experiment in experiments}
     shown = {experiment.name: _curves_of(experiment, options.metric) for experiment in experiments}
-    result = Picture("loss", f"{'Accuracy in training' if of_accuracy else 'Training loss'}: {names}")
+    if clock:
+        losses, shown = ({name: clock.known(one) for name, one in both.items()} for both in (losses, shown))
+    name = "loss_over_time" if clock else "loss"
+    result = Picture(name, f"{'Accuracy in training' if of_accuracy else 'Training loss'}: {names}")
     result.x.label = "training step"
     result.y = accuracy_axis("correct outputs of the training batches") if of_accuracy else Axis()
     averaging = Averaging()
@@ -93,35 +129,47 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
         result.y.label = common((_loss_title(task) for task in tasks_of(groups)), "loss")
     for task in tasks_of(groups):
         panel = Panel(task_title(task))
+        trials: list[list[str]] = []  # of each line
         for group in of_task(groups, task.task):
             seeds = _shown_rate(group, losses[group.experiment.name])
             of_trials = shown[group.experiment.name]
             curves = []
-            for trial in seeds.trials if seeds else []:
-                if trial.name not in of_trials:
-                    continue
+            drawn = [trial.name for trial in (seeds.trials if seeds else []) if trial.name in of_trials]
+            for trial in drawn:
                 # The loss of a step depends on its length as much as on what was learned, which hides a mean over seeds. A
                 # single trial's is shown as it was, so that a sudden transition is.
-                window = options.smooth | 1 if options.smooth else automatic(of_trials[trial.name])
+                window = options.smooth | 1 if options.smooth else automatic(of_trials[trial])
                 widest = max(widest, window)
-                curves.append(_running_mean(of_trials[trial.name], window))
+                curves.append(_running_mean(of_trials[trial], window))
             if not curves:
                 continue
             averaging.count(len(curves), len(group.rates))
             if options.seeds == "all":
                 panel.series += [line(curve, group.style, group.name, faint=True) for curve in curves]
+                trials += [[trial] for trial in drawn]
                 continue
             band = mean(curves)
             if band.x:
                 panel.series.append(Series(group.name, band.x, band.y, band.low, band.high, group.style))
+                trials.append(drawn)
         if panel.series:
             result.panels.append(panel)
+        if clock:
+            for series, of_series in zip(panel.series, trials):
+                series.x = clock.seconds(series.x, of_series)
     if not result.panels:
+        if clock and any(map(PlottedExperiment.loss_curves, experiments)):
+            raise precondition(
+                f"no evaluation of {names} says yet how long training had taken (evaluation.every_steps makes them earlier)"
+            )
         raise precondition(
             f"no trial of {names} has recorded a loss yet (training.report_every_steps sets how often one does)"
         )
     arrange_panels(result)
-    set_step_axis(result)
+    if clock:
+        scale_time(result)
+    else:
+        set_step_axis(result)
     if not of_accuracy:
         set_loss_axis(result)
     what = "Accuracy" if of_accuracy else "Mean loss since the previous point"
@@ -130,6 +178,8 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
         averaging.seeds.clear()
     else:
         result.caption = f"{what} on the training batches, up to the step that all seeds have reached."
+    if clock:
+        add_sentence(result, "Time is known at evaluations, and in proportion to the steps between them.")
     if widest > 1:
         add_sentence(result, f"Running mean over up to {widest} recorded points, because every step has another length.")
     averaging.describe(
