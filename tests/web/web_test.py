@@ -234,6 +234,25 @@ class NumbersTest(WithExperiments):
             html = self.web.text(f"/experiments/{several.id}?part=heat{step}")
             self.assertEqual(re.findall(r'<td class="level\d+">([^<]*)</td>', html), shown)
         self.assertIn(">0.01<", self.web.text(f"/experiments/{several.id}?part=results"))
+        # The rule of the address is that of all parts.
+        html = self.web.text(f"/experiments/{several.id}?part=heat&select=unseen")
+        self.assertEqual(re.findall(r'<td class="level\d+">([^<]*)</td>', html), ["50.0", "50.0", "95.0", "95.0"])
+        chart = json.loads(self.web.text(f"/experiments/{several.id}/figures/accuracy_by_length.json?select=unseen"))
+        self.assertEqual(chart["panels"][0]["series"][0]["y"], [0.5, 0.5, 0.95, 0.95])
+        refused, _, body = self.web.ask(f"/experiments/{several.id}?select=best")
+        self.assertEqual(refused, 400)
+        self.assertIn(b"expected seen or unseen", body)
+
+    def test_best_trial_is_by_the_rule_of_the_address(self):
+        html = self.web.text(f"{self.path}?part=results&select=unseen")
+        best = re.findall(r'<td data-label="Best trial"><a href="([^"]*)"', html)
+        self.assertEqual([one.endswith("?select=unseen") for one in best], [True, True])
+        self.assertIn("the best of its task", self.web.text(best[0]))
+
+    def test_loss_by_time_of_an_experiment_is_at_the_times_of_its_evaluations(self):
+        picture = json.loads(self.web.text(f"{self.path}/figures/loss_over_time.json"))
+        # 100 steps a second.
+        self.assertEqual(picture["panels"][0]["series"][0]["x"], [step / 100 for step in Numbers.STEPS])
 
     def test_wrong_symbols_of_answers_are_marked(self):
         asked = self.client.submit(specification("asked", seeds=0, encodings="none"))
@@ -250,6 +269,16 @@ class NumbersTest(WithExperiments):
         self.assertIn("&lt;img", html)
         self.assertNotIn("<img", html)
         self.assertIn("No answers are stored", self.web.text(f"{self.trial_path}?part=answers"))
+
+    def test_reconnect_goes_on_after_the_last_event(self):
+        cookie = {"Cookie": f"lengthwise_{self.web.port}={self.web.token}"}
+        connection = http.client.HTTPConnection("127.0.0.1", self.web.port, timeout=DEADLINE)
+        with contextlib.closing(connection):
+            # The browser had reached less than its page's address says.
+            connection.request("GET", f"{self.path}/events?after=999999", headers={**cookie, "Last-Event-ID": "0"})
+            events = connection.getresponse()
+            lines = [events.readline() for _ in range(4)]
+        self.assertEqual(lines[3], b"event: change\n", lines)
 
     def test_wrong_addresses_say_so(self):
         for path in ("/experiments/none-1", f"{self.path}/trials/none", "/experiments/none-1/figures/loss.csv", "/elsewhere"):

@@ -80,7 +80,7 @@ def fetch(
     )
     return ReportData(
         experiment=whole,
-        summary=queries.summary(connection, whole.name, with_lengths=True),
+        summary=queries.summary(connection, whole.name, with_lengths=True, select=select),
         plotted=plot_data.fetch(connection, [whole.name], select=select)[0],
         comparisons=[comparison.fetch(connection, whole, table, select=select) for table in wanted]
         if wanted
@@ -102,18 +102,22 @@ def write(
     return target
 
 
-def template(name: str) -> jinja2.Template:
-    """A page of this folder, with the style of reports."""
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_HERE),
+def environment(folder: Path) -> jinja2.Environment:
+    """Of templates that take others' text: it is escaped, and its control characters are written out."""
+    return jinja2.Environment(
+        loader=jinja2.FileSystemLoader(folder),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         finalize=_printable,
     )
+
+
+def template(name: str) -> jinja2.Template:
+    """A page of this folder, with the style of reports."""
     sheet = _asset("report.css")
-    return environment.get_template(name, globals={"style": Markup(sheet), "style_hash": _hash(sheet)})
+    return environment(_HERE).get_template(name, globals={"style": Markup(sheet), "style_hash": _hash(sheet)})
 
 
 def render(
@@ -155,7 +159,7 @@ def render(
         missing=_missing(data.experiment.trials),
         tables=[_accuracy_table(summary, width) for width in (_PHONE_TABLE_WIDTH, _TABLE_WIDTH) if rows_of(summary)],
         figures=figures,
-        comparisons=[_BesideTable.of(one) for one in data.comparisons],
+        comparisons=[BesideTable.of(one) for one in data.comparisons],
         maps=maps,
         left_out=unchosen or _left_out(maps.left_out),
         choice=choice_of(group_trials([data.plotted])),
@@ -244,13 +248,13 @@ def _accuracy_table(summary: Summary, width: int) -> Markup:
 
 
 @dataclass(frozen=True)
-class _BesideTable:
+class BesideTable:
     heading: str
     table: Markup
     remarks: list[str]
 
     @classmethod
-    def of(cls, one: Comparison) -> _BesideTable:
+    def of(cls, one: Comparison) -> BesideTable:
         return cls(
             comparison_display.heading(one),
             Markup(comparison_display.html_table(one)),

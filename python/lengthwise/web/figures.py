@@ -28,14 +28,8 @@ def choose(experiment: PlottedExperiment, filter: TrialFilter, seeds: Sequence[i
     return chosen
 
 
-def describe(experiment: PlottedExperiment, figure: str, options: Options) -> Picture:
-    if figure == "loss_over_time" and experiment.connection is not None:
-        return _loss_over_time(experiment.connection, experiment.trials[0])
-    return plots.describe(figure, [experiment], options)
-
-
-def _loss_over_time(connection: Connection, trial: Trial) -> Picture:
-    """Every recorded point of one trial by the time at which it was sent."""
+def loss_over_time(connection: Connection, trial: Trial) -> Picture:
+    """Every recorded point of one trial by the time at which it was sent; the figure of this name needs evaluations."""
     history = trial_history.fetch_history(connection, trial.name)
     times = [time.seconds + time.nanos / 1e9 for time in history.times]
     points = [(time - times[0], loss) for time, loss in zip(times, history.points.losses) if math.isfinite(loss)]

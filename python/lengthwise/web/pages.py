@@ -15,8 +15,6 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 import grpc
-import jinja2
-from markupsafe import Markup
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -31,7 +29,6 @@ from lengthwise.names import label, short_name
 from lengthwise.plots import catalogue
 from lengthwise.plots.catalogue import Catalogue
 from lengthwise.plots.data import PlottedExperiment, Trial, TrialFilter
-from lengthwise.printable import printable_text
 from lengthwise.rendering import format_clock, format_count, format_exact
 from lengthwise.version import __version__
 from lengthwise.web import figures, views
@@ -136,11 +133,20 @@ class Asked:
         labels = self.query.getlist
         return TrialFilter(labels("task"), labels("network"), labels("encoding"), rates)
 
+    @property
+    def select(self) -> str:
+        """By which scores choices rank; empty: as the specification says. UsageError for another word."""
+        text = self.query.get("select", "")
+        if text not in ("", "seen", "unseen"):
+            raise UsageError(f"select: got {text!r}, expected seen or unseen")
+        return text
+
     def seeds(self) -> list[int]:
         return [int(text) for text in self.query.getlist("seed") if text.isascii() and text.isdigit()]
 
     def plotted(self) -> PlottedExperiment:
-        whole = PlottedExperiment(self.experiment_id, self.trials(), self.connection, self.site.catalogue())
+        known = self.site.catalogue()
+        whole = PlottedExperiment(self.experiment_id, self.trials(), self.connection, known, select=self.select)
         return figures.choose(whole, self.filter(), self.seeds())
 
     def with_query(self, **changes: object) -> str:
@@ -171,14 +177,7 @@ class Site:
         # By experiment and its number of succeeded trials.
         self._best: dict[tuple[str, int], float | None] = {}
         self._files = find_chart_files()
-        self._templates = jinja2.Environment(
-            loader=jinja2.FileSystemLoader(_HERE / "templates"),
-            autoescape=True,
-            undefined=jinja2.StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-            finalize=_printable,
-        )
+        self._templates = report.environment(_HERE / "templates")
         self._templates.filters |= {
             "clock": lambda value: "" if value is None else format_clock(value),
             "count": format_count,
@@ -291,7 +290,7 @@ class Site:
         position = asked.feed.position if asked.feed is not None else 0
 
         def make() -> tuple[str, bytes]:
-            context: dict[str, Any] = {"asked": asked, "parts": parts, "position": position}
+            context: dict[str, Any] = {"asked": asked, "parts": parts, "position": position, "all_states": views.STATES}
             for name, (part, is_lazy) in parts.items():
                 if name == wanted or (wanted is None and not is_lazy):
                     context[name] = part(asked)
@@ -350,8 +349,3 @@ class Site:
         if path is None:
             raise HTTPException(404)
         return FileResponse(path, media_type="text/css" if path.suffix == ".css" else "text/javascript")
-
-
-def _printable(value: Any) -> Any:
-    """Control characters of others' text are written out; markup is made of such text."""
-    return printable_text(value) if isinstance(value, str) and not isinstance(value, Markup) else value

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from lengthwise import accuracy_table, comparison, names, plots, queries, report
-from lengthwise import comparison_display as display
 from lengthwise._proto import event_pb2, experiment_service_pb2, fleet_service_pb2
 from lengthwise.events import to_datetime
 from lengthwise.message_json import as_dictionary
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 
 _ROWS = 100
 _LOG_LINES = 500
-_STATES = ("QUEUED", "RUNNING", "SUCCEEDED", "FAILED", "CANCELLED")
+STATES = ("QUEUED", "RUNNING", "SUCCEEDED", "FAILED", "CANCELLED")
 
 # A function of the request, and whether the page is sent without the part, to ask for it then.
 Part = Callable[["Asked"], dict[str, Any]]
@@ -57,24 +56,31 @@ def _sorted(asked: Asked, rows: list[dict[str, Any]], default: str) -> list[dict
     ]
 
 
+def _counts(one: experiment_service_pb2.Experiment) -> dict[str, Any]:
+    """Its trials: how many in which states, in all, and ended."""
+    counts = {state: getattr(one.trials, state.lower()) for state in STATES}
+    return {
+        "states": {state: count for state, count in counts.items() if count},
+        "trials": sum(counts.values()),
+        "ended": sum(counts[state] for state in ("SUCCEEDED", "FAILED", "CANCELLED")),
+    }
+
+
 def _experiments(asked: Asked) -> dict[str, Any]:
     site, wanted, text = asked.site, asked.query.get("state", ""), asked.query.get("q", "").lower()
     now = datetime.now(timezone.utc)
     rows = []
     for one in names.list_experiments(asked.connection):
-        counts = one.trials
-        states = {state: getattr(counts, state.lower()) for state in _STATES}
+        counts = _counts(one)
         described = f"{one.name} {one.owner} {one.specification.description}".lower()
-        if text not in described or (wanted and not states.get(wanted)):
+        if text not in described or (wanted and wanted not in counts["states"]):
             continue
         rows.append(
             {
                 "name": short_name(one.name),
                 "owner": one.owner,
                 "description": one.specification.description,
-                "states": {state: count for state, count in states.items() if count},
-                "trials": sum(states.values()),
-                "ended": counts.succeeded + counts.failed + counts.cancelled,
+                **counts,
                 "age": (now - to_datetime(one.create_time)).total_seconds(),
                 "message": one,
             }
@@ -90,14 +96,7 @@ def _experiments(asked: Asked) -> dict[str, Any]:
 
 def _summary(asked: Asked) -> dict[str, Any]:
     one = asked.experiment()
-    counts = one.trials
-    states = {state: getattr(counts, state.lower()) for state in _STATES}
-    return {
-        "message": one,
-        "states": {state: count for state, count in states.items() if count},
-        "trials": sum(states.values()),
-        "ended": counts.succeeded + counts.failed + counts.cancelled,
-    }
+    return {"message": one, **_counts(one)}
 
 
 def _choices(asked: Asked) -> dict[str, Any]:
@@ -114,14 +113,15 @@ def _choices(asked: Asked) -> dict[str, Any]:
     evaluation = specifications[0].evaluation if specifications else None
     return {
         "kinds": {kind: values for kind, values in kinds.items() if len(values) > 1},
-        "chosen": {kind: asked.query.getlist(kind) for kind in kinds},
+        "chosen": {kind: asked.query.getlist(kind) for kind in (*kinds, "select")},
+        "rule": evaluation.select if evaluation is not None and evaluation.select else "seen",
         "intervals": evaluation is not None and evaluation.every_steps > 0,
     }
 
 
 def _results(asked: Asked) -> dict[str, Any]:
     experiment, filter = asked.experiment(), asked.filter()
-    summary = queries.summary(asked.connection, experiment.name, with_lengths=True)
+    summary = queries.summary(asked.connection, experiment.name, with_lengths=True, select=asked.select)
     tasks = {label(task): task for task in experiment.specification.tasks}
 
     def is_chosen(row: accuracy_table.Row) -> bool:
@@ -149,9 +149,8 @@ def _results(asked: Asked) -> dict[str, Any]:
 
 
 def _published(asked: Asked) -> dict[str, Any]:
-    found = comparison.fetch_all(asked.connection, asked.experiment())
-    tables = [(display.heading(one), Markup(display.html_table(one)), display.remarks(one, "bold", True)) for one in found]
-    return {"tables": tables}
+    found = comparison.fetch_all(asked.connection, asked.experiment(), asked.select)
+    return {"tables": [report.BesideTable.of(one) for one in found]}
 
 
 def _heat(asked: Asked) -> dict[str, Any]:
@@ -202,7 +201,7 @@ def _trial(asked: Asked) -> dict[str, Any]:
     trial = asked.trial()
     provenance = report.setup_of([trial])
     specification = json.dumps(as_dictionary(trial.specification), ensure_ascii=False, indent=1)
-    of_cell = queries.summary(asked.connection, asked.name).cells
+    of_cell = queries.summary(asked.connection, asked.name, select=asked.select).cells
     is_best = any(cell.best_trial == asked.trial_id for cell in of_cell)
     return {
         "row": _trial_row(trial), "message": trial, "provenance": provenance, "specification": specification,
@@ -287,7 +286,10 @@ def figure(kind: str, asked: Asked, figure: str) -> tuple[str, bytes]:
     # The choices of an address are those of all its charts.
     taken = plots.FIGURES[figure].options if figure in plots.FIGURES else ()
     options = replace(Options(), **{name: getattr(given, name) for name in taken})
-    picture = figures.describe(asked.plotted(), figure, options)
+    if figure == "loss_over_time" and asked.trial_id:
+        picture = figures.loss_over_time(asked.connection, asked.trial())
+    else:
+        picture = plots.describe(figure, [asked.plotted()], options)
     if kind == "json":
         return "", numbers.to_json(picture).encode()
     name = f"{names.file_name(asked.trial_id or asked.experiment_id)}-{figure}.{kind}"
@@ -298,7 +300,8 @@ def figure(kind: str, asked: Asked, figure: str) -> tuple[str, bytes]:
 
 def report_file(asked: Asked) -> tuple[str, bytes]:
     experiment = asked.experiment()
-    return names.file_name(experiment.name) + ".html", report.render(report.fetch(asked.connection, experiment)).encode()
+    page = report.render(report.fetch(asked.connection, experiment, select=asked.select))
+    return names.file_name(experiment.name) + ".html", page.encode()
 
 
 def trials_csv(asked: Asked) -> tuple[str, bytes]:
