@@ -302,6 +302,11 @@ def _seconds(start: str, end: str) -> float:
     return (datetime.datetime.fromisoformat(end) - datetime.datetime.fromisoformat(start)).total_seconds()
 
 
+def days(raw: Sequence[Row]) -> str:
+    """ "2026-11-23 to 2026-11-25"."""
+    return span((found(row["ended"] for row in raw)[:10] for found in (min, max)), " to ")
+
+
 def machines(raw: Sequence[Row]) -> str:
     return (
         f"Machine: {span((row['machine'] for row in raw), '; ')} ({span(row['instruction_set'] for row in raw)}); revision"
@@ -391,9 +396,11 @@ def short_table(raw: Sequence[Row], rows: ShortRows) -> list[str]:
         ),
     ]
     if not all(trial.learned for trials in rows.values() for trial in trials.values()):
-        lines += ["", f"\\* Below {100 * LEARNED:g} % on seen lengths too: not learned in {steps} steps."]
+        seen = sorted({length for trials in rows.values() for trial in trials.values() for length in trial.accuracies})
+        seen_text = ", ".join(str(length) for length in seen if length <= SEEN_UP_TO)
+        lines += ["", f"\\* Below {100 * LEARNED:g} % in the mean over lengths {seen_text} too: not learned in {steps} steps."]
     if any("†" in line for line in lines):
-        lines += ["", "† The same accuracy as another trial of the row at every unseen length: both give every input one answer."]
+        lines += ["", "† The same accuracy as another trial of the row at every unseen length, as of two that give every input one answer."]
     return lines
 
 
@@ -407,7 +414,7 @@ def short_page(raw: Sequence[Row], table: Sequence[str]) -> list[str]:
             " Network, batch, training lengths and the range of unseen lengths (41 to 500) are the paper's."
             f" Specification: [{SHORT.specification}](../{SHORT.specification})."
         ),
-        f"{len(trials)} trials, {hours_of(trials.values())}. {machines(raw)}",
+        f"{len(trials)} trials, {hours_of(trials.values())}, ended {days(raw)}. {machines(raw)}",
         "",
         *table,
         "",
@@ -432,8 +439,7 @@ def page_of(source: Source, raw: Sequence[Row], cells: Sequence[Cell]) -> list[s
         ),
         (
             f"{sum(cell.complete for cell in cells)} cells with all {RUNS} runs; {len(trials)} trials of"
-            f" {span(row['steps'] for row in raw)} steps, {hours_of(trials.values())}, ended"
-            f" {min(row['ended'] for row in raw)[:10]} to {max(row['ended'] for row in raw)[:10]}."
+            f" {span(row['steps'] for row in raw)} steps, {hours_of(trials.values())}, ended {days(raw)}."
         ),
         machines(raw),
         "",
@@ -547,7 +553,13 @@ def ten_seeds_table() -> list[str]:
         label, chance = titles[task]
         lines.append(f"| {label} ({chance:g} %) | {encoding_title(encoding)} | {len(seeds)} | {' | '.join(cells)} |")
     missing = TEN_SEEDS_TRIALS - ended
-    rest = f", the other {missing} would take about {missing * 6 / 60:.0f} more hours of one core" if missing else ""
+    rest = ""
+    if missing:
+        there = "; ".join(
+            f"{titles[task][0]} with {', '.join(encoding_title(encoding) for of, encoding in finals if of == task)}"
+            for task in dict.fromkeys(task for task, _ in finals)
+        )
+        rest = f": {there}. The other {missing} would take about {missing * 6 / 60:.0f} more hours of one core"
     return [
         (
             f"{ended} of {TEN_SEEDS_TRIALS} trials have ended{rest}. Seen: lengths 5 to 20, unseen: 25 to 100. ±: standard deviation"
@@ -819,7 +831,7 @@ PLANNED = """Two more pages reproduce no cell, but train what a paper trains on 
 [their Table 1 with 0.3 % of its steps](reproduced/randomized_pe_table_1_short.md).
 
 34 of 64 planned cells have all their runs: half of the positional-attention paper's Table 1, two cells of Figure 4 at n = 2 and eight of
-Figure 3 at 5,000 vectors. The other 30, of the same two figures, would take about 80 more hours of one core.
+Figure 3 at 5,000 vectors. The other 30, of the same two figures, are 150 trials of about half an hour: about 80 more hours of one core.
 
 Training seconds are wall-clock time, so programs that ran beside a training lengthen them. A checkpoint has no clock: after a resume, the
 time of earlier steps is an estimate at the later speed. Hours that are called partly estimated contain trials with more seconds than passed
