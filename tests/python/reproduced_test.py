@@ -57,9 +57,8 @@ class ReproducedPagesTest(unittest.TestCase):
                     numpy.testing.assert_allclose(numbers(rest[0])[0], others, rtol=6e-3)
                     self.assertEqual(rest[1], f"{100 * (others / cell['value'] - 1):+.0f} %")
                 counted.append(abs(float(distance)))
-        readme = " ".join(pathlib.Path("README.md").read_text().split())
-        self.assertIn(f"Of the {len(counted)} differences between print and median", readme)
-        self.assertIn(f"the largest is {max(counted):.1f}", readme)
+        self.assertIn(f"Of the {len(counted)} differences between print and median", self.readme())
+        self.assertIn(f"the largest is {max(counted):.1f}", self.readme())
 
     def test_ten_seeds_are_means_deviations_and_shares_of_their_runs(self):
         runs = pandas.read_csv(REPRODUCED / "results/ten_seeds.csv")
@@ -78,6 +77,76 @@ class ReproducedPagesTest(unittest.TestCase):
             self.assertEqual(above, f"{passed} of {len(own)} ({100 * low:.0f} to {100 * high:.0f} %)")
         self.assertIn(f"{len(scores)} of 160 trials have ended", (REPRODUCED / "ten_seeds.md").read_text())
         self.assertIn(f"{len(scores)} of 160 trials", (REPRODUCED / "ten_seeds.svg").read_text())
+
+    def test_short_table_is_of_its_trials(self):
+        published = json.loads((EXPERIMENTS / "published/randomized_pe_table_1.json").read_text())
+        columns = {column["label"]: column for column in published["columns"]}
+        printed = {(cell["row"], cell["column"]): cell["value"] for cell in published["cells"]}
+        runs = pandas.read_csv(REPRODUCED / "results/randomized_pe_table_1_short.csv")
+        encodings = runs["encoding"].map(json.loads)
+        page = (REPRODUCED / "randomized_pe_table_1_short.md").read_text()
+        header = next(line for line in page.splitlines() if line.startswith("| accuracy on"))
+        shown = [cell.strip() for cell in header.strip("|").split("|")][2:]
+        unlearned = 0
+        for row in published["rows"]:
+            _, chance, *cells = next(one for one in table_of("randomized_pe_table_1_short.md", "| accuracy on") if one[0] == row["label"])
+            self.assertEqual(float(chance), row["random_accuracy_percent"])
+            by_label = {}
+            for label in shown:
+                wanted = {"randomized": False, **columns[label]["encoding"]}
+                chosen = encodings.map(lambda one, wanted=wanted: wanted.items() <= one.items())
+                by_label[label] = runs[chosen & (runs["task"] == row["key"])].set_index("length")["accuracy"].sort_index()
+            for label, cell in zip(shown, cells, strict=True):
+                own = by_label[label]
+                seen, unseen = own[own.index <= 40], own[own.index > 40]
+                star = "" if seen.mean() >= 0.9 else "*"
+                unlearned += bool(star)
+                same = any(other is not own and (other[other.index > 40] == unseen).all() for other in by_label.values())
+                published_value = printed[row["key"], columns[label]["key"]]
+                expected = f"{published_value:.1f} / {100 * unseen.mean():.1f}{star}{'†' if same else ''}"
+                self.assertEqual(cell, expected, f"{row['label']}, {label}")
+        self.assertIn(f"{unlearned} of the {len(published['rows']) * len(shown)} models had not learned", self.readme())
+        inputs = 128 * sum(length > 40 for length in set(runs["length"]))
+        self.assertIn(f"Ours are of {inputs:,} inputs", page)
+
+    def test_draws_and_sizes_are_those_of_their_tables(self):
+        page = "positional_attention_table_1.md"
+        draws = pandas.read_csv(REPRODUCED / "results/test_draws.csv").sort_values(["task", "scale"])
+        for title, *values in table_of(page, "| error of the best"):
+            task = "sorting" if title.startswith("sorting") else "cumulative_sum"
+            own = draws[draws["task"] == task]["ours" if "our" in title else "expected"]
+            numpy.testing.assert_allclose([float(value) for value in values], own, rtol=6e-4)
+        sizes = pandas.read_csv(REPRODUCED / "results/gcn_sizes.csv")
+        sizes = sizes[sizes["final"]].sort_values(["length", "weight_seed"])
+        networks = {"d_model 32": "gcn_d32", "2 blocks": "gcn_b2", "8 blocks": "gcn_b8", "d_model 128": "gcn_d128"}
+        rows = {title: values for title, *values in table_of(page, "| | c = 1 | c = 2")}
+        for part, network in networks.items():
+            (values,) = [values for title, values in rows.items() if part in title]
+            found = [numbers(value) for value in values]
+            expected = sizes[sizes["network"] == network]["loss"].to_numpy().reshape(-1, 2)
+            numpy.testing.assert_allclose(found, expected, rtol=6e-3, err_msg=network)
+
+    def test_remarks_quote_their_runs(self):
+        page = " ".join((REPRODUCED / "positional_attention_table_1.md").read_text().split())
+        short = pandas.read_csv(REPRODUCED / "results/gat_short.csv").set_index(["network", "length"])["loss"]
+        self.assertIn(f"the error is {short['gat_star', 1]:.3f} at c = 1 (printed: 3.8) and {short['gat_star', 10]:.0f} at c = 10", page)
+        self.assertIn(f"on a complete graph it is {short['gat_complete', 1]:.2f} at c = 1", page)
+        runs = pandas.read_csv(REPRODUCED / "results/positional_attention_table_1.csv")
+        star = runs[runs["network"].str.contains('"graph": "star"') & ~runs["network"].str.contains('"self_connections": false')]
+        star = star.set_index("scale")["loss"]
+        self.assertIn(f"had an error of {star[1]:.4f} at c = 1, where the paper prints 4.0, and of {star[10]:,.0f} at c = 10", page)
+        rows = table_of("positional_attention_table_1.md", "| | scale | printed")
+        for place, told in ((3, "The mean distance from the print, "), (6, "is then ")):
+            apart = [abs(numbers(row[place])[0] / numbers(row[2])[0] - 1) for row in rows]
+            self.assertAlmostEqual(100 * numpy.mean(apart), float(page.split(told)[1].split(" ")[0]), delta=0.1)
+        graphs = {}
+        for label, scale, printed, *_ in rows:
+            graphs.setdefault((label.split(",")[0], scale), []).append(float(printed))
+        farthest = max(abs(star / complete - 1) for complete, star in graphs.values())
+        self.assertIn(f"on stars are within {numpy.ceil(100 * farthest):.0f} % of those on complete graphs", page)
+
+    def readme(self):
+        return " ".join(pathlib.Path("README.md").read_text().split())
 
 
 if __name__ == "__main__":
