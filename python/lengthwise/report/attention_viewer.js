@@ -58,7 +58,9 @@
   // Up to this many tokens are written along the axes.
   const mostWritten = 48;
   const held = (map, i) => (map.numbers && map.tokens[i] < 0 ? map.numbers[i].toPrecision(2) : `${map.tokens[i]}`);
-  const marginOf = (map) => (map.tokens.length <= mostWritten ? (map.numbers ? 40 : 22) : 0);
+  // How much smaller a phone shows the map, whose text stays readable.
+  const shrunk = () => Math.max(1, 560 / (canvas.clientWidth || 560));
+  const marginOf = (map) => (map.tokens.length <= mostWritten ? shrunk() * (map.numbers ? 40 : 22) : 0);
 
   function draw() {
     const map = chosenMap();
@@ -69,7 +71,7 @@
     const context = canvas.getContext("2d");
     if (margin > 0) {
       context.fillStyle = getComputedStyle(canvas).color;
-      context.font = `${Math.min(13, scale + 2)}px sans-serif`;
+      context.font = `${Math.min(13 * shrunk(), scale + 2)}px sans-serif`;
       context.textBaseline = "middle";
       for (let i = 0; i < n; ++i) {
         // An output place is the same token everywhere, which no input has.

@@ -53,8 +53,8 @@ const Charts = (() => {
     };
   }
 
-  // What training showed and what guessing scores: the former, and the line, behind the series, its label before them.
-  function background(box, front) {
+  // What training showed and what guessing scores, behind the series.
+  function background(box) {
     return (u) => {
       const {panel} = box;
       const {left, top, width, height} = u.bbox, context = u.ctx;
@@ -62,30 +62,19 @@ const Charts = (() => {
       context.beginPath();
       context.rect(left, top, width, height);
       context.clip();
-      if (panel.shaded && !front) {
+      if (panel.shaded) {
         const [from, to] = panel.shaded.map((x) => u.valToPos(x, "x", true));
         context.fillStyle = faded(variable("--soft"), 0.13);
         context.fillRect(from, top, to - from, height);
       }
       for (const reference of panel.references) {
         const y = u.valToPos(reference.y, "y", true);
-        context.strokeStyle = context.fillStyle = variable("--soft");
-        if (!front) {
-          context.setLineDash([2 * devicePixelRatio, 4 * devicePixelRatio]);
-          context.beginPath();
-          context.moveTo(left, y);
-          context.lineTo(left + width, y);
-          context.stroke();
-          continue;
-        }
-        context.font = `${11 * devicePixelRatio}px system-ui, sans-serif`;
-        context.textAlign = "right";
-        context.setLineDash([]);
-        context.strokeStyle = variable("--paper");
-        context.lineWidth = 4 * devicePixelRatio;
-        context.strokeText(reference.label, left + width - 4, y - 4);
-        context.lineWidth = 1;
-        context.fillText(reference.label, left + width - 4, y - 4);
+        context.strokeStyle = variable("--soft");
+        context.setLineDash([2 * devicePixelRatio, 4 * devicePixelRatio]);
+        context.beginPath();
+        context.moveTo(left, y);
+        context.lineTo(left + width, y);
+        context.stroke();
       }
       context.restore();
     };
@@ -119,7 +108,7 @@ const Charts = (() => {
     const {picture} = box;
     const axis = (which, more) => ({
       stroke: variable("--soft"), grid: {stroke: variable("--line"), width: 1}, ticks: {stroke: variable("--line")},
-      font: "12px system-ui, sans-serif", labelFont: "12px system-ui, sans-serif", label: picture[which].label,
+      font: "12px system-ui, sans-serif", labelFont: "12px system-ui, sans-serif", label: picture[which].label, labelSize: 20,
       values: (u, values) => values.map((value) => (value === null ? null : text(picture[which], value))), ...more,
     });
     const scale = (which) => ({
@@ -128,12 +117,11 @@ const Charts = (() => {
     });
     const whole = picture.x.scale === "linear" && box.panel.series.every((one) => one.x.every(Number.isInteger));
     return {
-      width, height: Math.round(Math.min(340, Math.max(230, 0.62 * width))), series: shape.series, bands: shape.bands,
-      scales: {x: scale("x"), y: scale("y")}, axes: [axis("x", whole ? {incrs: WHOLE} : {}), axis("y", {size: 62})],
+      width, height: Math.round(Math.min(340, Math.max(280, 0.62 * width))), series: shape.series, bands: shape.bands,
+      scales: {x: scale("x"), y: scale("y")}, axes: [axis("x", {size: 36, ...(whole ? {incrs: WHOLE} : {})}), axis("y", {size: 62})],
       cursor: {focus: {prox: 24}, drag: {x: true, y: false}}, legend: {live: true, markers: {width: 0, fill: (u, index) => shape.series[index].stroke}},
       hooks: {
-        drawClear: [background(box, false)],
-        draw: [background(box, true)],
+        drawClear: [background(box)],
         setSelect: [(u) => { u.zoomed = u.select.width > 0; }],
         // A line's band goes with it.
         setSeries: [(u, index, change) => {
@@ -170,13 +158,16 @@ const Charts = (() => {
       figure.querySelector("figcaption").textContent = picture.message;
       return;
     }
-    const titles = picture.panels.map((panel) => panel.title).join("\n");
+    const references = (panel) => panel.references.map((one) => `┈ ${one.label}`).join(", ");
+    const titles = picture.panels.map((panel) => panel.title + references(panel)).join("\n");
     if (panels.children.length !== picture.panels.length || panels.titles !== titles) {
       panels.titles = titles;
       panels.replaceChildren(...picture.panels.map((panel) => {
         const box = document.createElement("div"), head = document.createElement("h4"), place = document.createElement("div");
-        head.textContent = panel.title;
-        box.append(...(panel.title ? [head] : []), place);
+        const dotted = document.createElement("span");
+        dotted.textContent = references(panel);
+        head.append(`${panel.title} `, dotted);
+        box.append(...(titles ? [head] : []), place);
         return box;
       }));
     }
