@@ -521,6 +521,25 @@ TEST_F(CoreSchedulingTest, DedicatedWorkerTrainsOnlyItsExperiment) {
               StartsWith("worker.experiment: "));
 }
 
+TEST_F(CoreSchedulingTest, ReportedMemoryIsListed) {
+  ASSERT_EQ(coordinator_.Register("w"), absl::OkStatus());
+  v1::SynchronizeRequest request = coordinator_.CallOf("w");
+  request.mutable_measurements()->set_resident_memory_bytes(3);
+  request.mutable_measurements()->mutable_gpu()->set_memory_used_bytes(5);
+  request.mutable_measurements()->mutable_gpu()->set_memory_total_bytes(8);
+  std::promise<absl::Status> heard;
+  PostCall(*coordinator_, request, "anonymous",
+           [&](const absl::StatusOr<v1::SynchronizeResponse>& response) {
+             heard.set_value(response.status());
+           });
+  ASSERT_EQ(heard.get_future().get(), absl::OkStatus());
+  const v1::ListWorkersResponse listed = coordinator_->reads().ListWorkers();
+  ASSERT_EQ(listed.workers_size(), 1);
+  EXPECT_EQ(listed.workers(0).resident_memory_bytes(), 3);
+  EXPECT_EQ(listed.workers(0).gpu_memory_used_bytes(), 5);
+  EXPECT_EQ(listed.workers(0).gpu_memory_total_bytes(), 8);
+}
+
 // `lengthwise workers` shows the provenance of ListWorkers.
 TEST_F(CoreSchedulingTest, ReportedKernelsAreListed) {
   ASSERT_EQ(coordinator_.Register("w"), absl::OkStatus());

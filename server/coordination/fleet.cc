@@ -53,6 +53,9 @@ void Fleet::Heartbeat(absl::string_view worker, const v1::WorkerMeasurements& me
   *entry.worker.mutable_last_heartbeat_time() = ToTimestamp(wall);
   entry.worker.set_steps_per_second(measurements.steps_per_second());
   entry.worker.set_model_steps_per_second(measurements.model_steps_per_second());
+  entry.worker.set_resident_memory_bytes(measurements.resident_memory_bytes());
+  entry.worker.set_gpu_memory_used_bytes(measurements.gpu().memory_used_bytes());
+  entry.worker.set_gpu_memory_total_bytes(measurements.gpu().memory_total_bytes());
   if (!measurements.kernels().empty()) {
     entry.worker.mutable_provenance()->set_kernels(measurements.kernels());
   }

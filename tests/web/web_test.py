@@ -15,7 +15,7 @@ import urllib.parse
 
 import chromium
 import service
-from lengthwise._proto import event_pb2, experiment_service_pb2
+from lengthwise._proto import event_pb2, experiment_service_pb2, worker_service_pb2
 from lengthwise.connection import is_loopback_host
 from lengthwise.web import access
 from lengthwise.web.live import Feed, Feeds
@@ -269,6 +269,12 @@ class NumbersTest(WithExperiments):
         self.assertIn("&lt;img", html)
         self.assertNotIn("<img", html)
         self.assertIn("No answers are stored", self.web.text(f"{self.trial_path}?part=answers"))
+
+    def test_workers_tell_their_memory(self):
+        measured = worker_service_pb2.WorkerMeasurements(resident_memory_bytes=1_500_000_000)
+        measured.gpu.memory_used_bytes, measured.gpu.memory_total_bytes = 20_500_000_000, 80_000_000_000
+        service.Worker(self.server, "large").call(measurements=measured)
+        self.assertIn("1.5 GB, GPU 20.5 of 80.0 GB", self.web.text("/workers?part=workers"))
 
     def test_reconnect_goes_on_after_the_last_event(self):
         cookie = {"Cookie": f"lengthwise_{self.web.port}={self.web.token}"}

@@ -241,6 +241,15 @@ def _answers(asked: Asked) -> dict[str, Any]:
     return {"scores": [(one, sum(accuracy == 1 for accuracy in one.accuracies)) for one in scores], "answers": answers}
 
 
+def _memory(one: fleet_service_pb2.Worker) -> str:
+    """ "0.4 GB"; "1.2 GB, GPU 20.5 of 80.0 GB"; empty if it is not known."""
+    process, used, total = (
+        f"{size / 1e9:.1f}" if size else ""
+        for size in (one.resident_memory_bytes, one.gpu_memory_used_bytes, one.gpu_memory_total_bytes)
+    )
+    return (f"{process} GB" if process else "") + (f", GPU {used or 0} of {total} GB" if total else "")
+
+
 def _workers(asked: Asked) -> dict[str, Any]:
     fleet, call = fleet_service_pb2, asked.connection.call
     listed = call("FleetService/ListWorkers", fleet.ListWorkersRequest(), fleet.ListWorkersResponse).workers
@@ -256,7 +265,7 @@ def _workers(asked: Asked) -> dict[str, Any]:
         state = "stopped" if one.stopped else "lost" if not one.alive else "busy" if one.trials else "idle"
         reasons = {"idle": waits, "lost": "for its next heartbeat", "stopped": "", "busy": ""}
         silent = max(0, now - one.last_heartbeat_time.seconds)
-        rows.append({"message": one, "state": state, "waits": reasons[state], "silent": silent})
+        rows.append({"message": one, "state": state, "waits": reasons[state], "silent": silent, "memory": _memory(one)})
     return {"rows": rows, "wanted": wanted}
 
 
