@@ -1,5 +1,7 @@
 // User workflows with experiments and the server's disk, from the command line to the SQLite file
 // and back.
+#include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "client/commands/commands_fixture.h"
@@ -58,6 +60,31 @@ TEST_F(LifecycleTest, ExperimentsAreHandedOver) {
   EXPECT_EQ(Run({"hand-over", "--owner", "grace", "--to", "ada"}), kSuccess) << err_;
   EXPECT_EQ(out_, "grace has no experiments.\n");
   EXPECT_EQ(Run({"hand-over", "--to", "ada"}), kUsage);
+}
+
+TEST_F(LifecycleTest, ShowsTheFilesOfNetworks) {
+  std::filesystem::create_directories(testing::TempDir() + "/nets");
+  std::ofstream(testing::TempDir() + "/nets/__init__.py") << "from .net import Net";
+  std::ofstream(testing::TempDir() + "/nets/net.py") << "class Net:\n    pass  # \x1b[2J\n";
+  std::ofstream(testing::TempDir() + "/nets/data") << "\xff";
+  const std::string path = File("module.yaml",
+                                "name: module\ntasks: reverse_string\nnetworks:\n"
+                                "  - {name: encoder, blocks: 1, heads: 2, d_model: 16}\n"
+                                "  - {name: python, label: mine, file: nets, class: Net}\n"
+                                "encodings: [own, none]\nlearning_rates: 0.001\nseeds: [0, 1]\n"
+                                "training: {steps: 10, lengths: 1..2}\nevaluation: {lengths: 2}\n");
+  ASSERT_EQ(Run({"submit", path}), kSuccess) << err_;
+  // Later changes of the file change nothing.
+  std::ofstream(testing::TempDir() + "/nets/net.py") << "class Other:\n    pass\n";
+  ASSERT_EQ(Run({"show", "module", "--network"}), kSuccess) << err_;
+  EXPECT_THAT(out_, StartsWith("# mine: python ("));
+  EXPECT_THAT(out_, EndsWith("# __init__.py\nfrom .net import Net\n"
+                             "# data: not text; --output json has its bytes\n"
+                             "# net.py\nclass Net:\n    pass  # \\x1b[2J\n"));
+  ASSERT_EQ(Run({"show", "module", "--network", "--output", "json"}), kSuccess) << err_;
+  EXPECT_THAT(out_, HasSubstr("\"data\":{\"base64\":\"/w==\"}"));
+  EXPECT_NE(Run({"show", "e-1/0", "--network"}), kSuccess);
+  EXPECT_THAT(err_, HasSubstr("all networks are built-in ones, which have no files"));
 }
 
 TEST_F(LifecycleTest, ShowsExperimentsAndTrials) {

@@ -3,6 +3,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "absl/strings/match.h"
@@ -16,6 +17,9 @@
 #include "client/watching/experiment_view.h"
 #include "client/watching/label_fit.h"
 #include "client/watching/lines.h"
+#include "nlohmann/json.hpp"
+#include "platform/printable_text.h"
+#include "platform/sha256.h"
 #include "platform/status_macros.h"
 #include "tasks/examples/entries.h"
 
@@ -296,22 +300,78 @@ absl::StatusOr<int> ShowTrial(Program& program, Connection& connection, const v1
   return kSuccess;
 }
 
+// Prints the files of each network of the trials, as their experiment stores them. Everything else
+// is a comment, so that a single file can be saved as it is printed.
+absl::StatusOr<int> ShowNetworks(Program& program, Connection& connection,
+                                 const std::vector<v1::Trial>& trials) {
+  std::set<std::string> shown;
+  nlohmann::ordered_json networks = nlohmann::ordered_json::array();
+  for (const v1::Trial& trial : trials) {
+    const v1::Component& network = trial.specification().network();
+    const auto found = network.parameters().find("file_sha256");
+    if (found == network.parameters().end()) continue;
+    const std::string& sha256 = found->second.string_value();
+    if (!shown.insert(network.label() + sha256).second) continue;
+    ASSIGN_OR_RETURN(const std::string archive, connection.DownloadNetwork(trial.name()));
+    const auto json = nlohmann::ordered_json::parse(archive, nullptr, /*allow_exceptions=*/false);
+    if (platform::Sha256Hex(archive) != sha256 || !json.is_object()) {
+      return absl::DataLossError(
+          absl::StrCat("the network's files are not those of SHA-256 ", sha256, "; try again"));
+    }
+    networks.push_back({{"network", network.label().empty() ? network.name() : network.label()},
+                        {"description", DescribeComponent(network)},
+                        {"sha256", sha256},
+                        {"files", json.value("files", nlohmann::ordered_json::object())}});
+  }
+  if (networks.empty()) {
+    return absl::NotFoundError("all networks are built-in ones, which have no files");
+  }
+  if (program.output == "json") {
+    program.out() << networks.dump() << "\n";
+    return kSuccess;
+  }
+  for (const auto& network : networks) {
+    program.out() << "# " << network["network"].get<std::string>() << ": "
+                  << network["description"].get<std::string>() << "\n";
+    for (const auto& [name, text] : network["files"].items()) {
+      program.out() << "# " << platform::PrintableLine(name)
+                    << (text.is_string() ? "" : ": not text; --output json has its bytes") << "\n";
+      if (!text.is_string()) continue;
+      const std::string shown = platform::PrintableText(text.get<std::string>());
+      program.out() << shown << (absl::EndsWith(shown, "\n") ? "" : "\n");
+    }
+  }
+  return kSuccess;
+}
+
 }  // namespace
 
 void AddShow(Command root, Program& program) {
   auto name = std::make_shared<std::string>();
+  auto network = std::make_shared<bool>(false);
   const Command command = program.AddCommand(
       root, "show", "Shows one experiment or one trial", kServerGroup,
       "lengthwise show quickstart-1\n"
       "lengthwise show quickstart-1/0\n"
+      "lengthwise show my_network-1/0 --network > net.py\n"
       "lengthwise show quickstart-1 --output json",
-      [&program, name]() -> absl::StatusOr<int> {
+      [&program, name, network]() -> absl::StatusOr<int> {
         ASSIGN_OR_RETURN(auto connection, program.ConnectToRead());
         ASSIGN_OR_RETURN(const auto found, connection->Find(*name));
+        if (*network && found.has_trial()) {
+          return ShowNetworks(program, *connection, {found.trial()});
+        }
+        if (*network) {
+          ASSIGN_OR_RETURN(const auto trials,
+                           connection->ListTrials(found.experiment().name(), ""));
+          return ShowNetworks(program, *connection, trials);
+        }
         return found.has_trial() ? ShowTrial(program, *connection, found.trial())
                                  : ShowExperiment(program, *connection, found.experiment());
       });
   command.AddOption("name", *name, "EXPERIMENT, EXPERIMENT/TRIAL or EXPERIMENT/INDEX of the trial");
+  command.AddFlag("--network", *network,
+                  "Prints the files of the networks `python`, as they were trained");
   program.AddServerOrDataDirOptions(command);
   program.AddOutputOption(command);
 }

@@ -480,6 +480,17 @@ absl::StatusOr<std::vector<v1::AttentionMap>> Connection::QueryAttentionMaps(
   return maps;
 }
 
+absl::StatusOr<std::string> Connection::DownloadNetwork(const std::string& trial) {
+  v1::DownloadModelRequest request;
+  request.set_name(trial + "/network");
+  ASSIGN_OR_RETURN(const auto parts,
+                   Stubs::Collect(*stubs_->experiments, &v1::ExperimentService::Stub::DownloadModel,
+                                  request, *this, options_.create_timeout));
+  std::string archive;
+  for (const v1::DownloadModelResponse& part : parts) archive += part.data();
+  return archive;
+}
+
 absl::StatusOr<std::vector<v1::Event>> Connection::QueryAnalyses(const std::string& name) {
   v1::QueryAnalysesRequest request;
   request.set_name(name);

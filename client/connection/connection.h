@@ -98,6 +98,8 @@ class Connection {
                                                                    int length);
   // `name` is an experiment or a trial.
   absl::StatusOr<std::vector<v1::Event>> QueryAnalyses(const std::string& name);
+  // Returns the archive of a trial's network (UploadData). NOT_FOUND if it is a built-in one.
+  absl::StatusOr<std::string> DownloadNetwork(const std::string& trial);
   // Uploads the file at `path`, which must have this SHA-256 and size. Has no deadline.
   // FAILED_PRECONDITION: the file changed; errors of platform/files.h: it cannot be read.
   absl::Status UploadData(const std::string& path, const std::string& sha256, int64_t bytes);

@@ -13,7 +13,8 @@ from lengthwise.errors import LengthwiseError
 
 def download_model(connection: Connection, trial: str) -> Iterator[bytes]:
     """The newest stored model of a trial's name, in parts: a safetensors file of the tensors "parameters/{name}", and of the
-    optimizer's moments where they were kept. After the last part DATA_LOSS, where its SHA-256 is not the server's.
+    optimizer's moments where they were kept. Of "{trial}/network", the archive of its network's files. After the last part
+    DATA_LOSS, where its SHA-256 is not the server's.
     """
     checkpoint = event_pb2.Checkpoint()
     digest = hashlib.sha256()

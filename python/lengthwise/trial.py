@@ -1,6 +1,7 @@
 """One model, trained and evaluated once."""
 from __future__ import annotations
 
+import base64
 import json
 import os
 from collections.abc import Iterable, Iterator
@@ -276,6 +277,14 @@ class Trial:
     def model_bytes(self) -> bytes:
         """The newest stored model as a safetensors file, with the optimizer's state if it was kept."""
         return b"".join(download_model(self._connection, self.name))
+
+    def network_files(self) -> dict[str, bytes]:
+        """The files of its network `python` by their names, as they were trained. NotFoundError for a built-in network."""
+        archive = json.loads(b"".join(download_model(self._connection, f"{self.name}/network")))
+        return {
+            name: content.encode() if isinstance(content, str) else base64.b64decode(content["base64"])
+            for name, content in archive["files"].items()
+        }
 
     def save_model(self, path: str | os.PathLike[str]) -> None:
         """Writes the newest stored model to a file, which is there whole or not at all."""

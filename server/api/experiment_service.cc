@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/algorithm/container.h"
+#include "absl/strings/strip.h"
 #include "models/networks/catalogue.h"
 #include "platform/status_macros.h"
 #include "proto/experiment_service.grpc.pb.h"
@@ -334,8 +335,10 @@ class ExperimentService final : public v1::ExperimentService::CallbackService {
         transfers_, "lengthwise.v1.ExperimentService/DownloadModel", context, request,
         [this](const v1::DownloadModelRequest& asked,
                const Caller&) -> absl::StatusOr<Next<v1::DownloadModelResponse>> {
-          RETURN_IF_ERROR(CheckTrialName("name", asked.name()));
-          ASSIGN_OR_RETURN(OpenedModel opened, core_.artifacts().OpenModel(asked.name()));
+          absl::string_view trial = asked.name();
+          const bool is_network = absl::ConsumeSuffix(&trial, "/network");
+          RETURN_IF_ERROR(CheckTrialName("name", trial));
+          ASSIGN_OR_RETURN(OpenedModel opened, core_.artifacts().OpenModel(trial, is_network));
           const auto model = std::make_shared<OpenedModel>(std::move(opened));
           return [model,
                   begun =

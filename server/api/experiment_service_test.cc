@@ -549,6 +549,14 @@ TEST_F(ExperimentServiceTest, DownloadNeedsATrialWithAModel) {
             grpc::StatusCode::INVALID_ARGUMENT);
 }
 
+TEST_F(ExperimentServiceTest, NetworkOfATrialNeedsFiles) {
+  const grpc::Status built_in = ModelDownload(*stub_, absl::StrCat(kTrial, "/network")).status();
+  EXPECT_EQ(built_in.error_code(), grpc::StatusCode::NOT_FOUND);
+  EXPECT_THAT(built_in.error_message(), HasSubstr("it is the built-in \"encoder\""));
+  EXPECT_EQ(ModelDownload(*stub_, absl::StrCat(kExperiment, "/network")).status().error_code(),
+            grpc::StatusCode::INVALID_ARGUMENT);
+}
+
 TEST_F(ExperimentServiceTest, AbandonedDownloadsFreeTheirThreads) {
   server_.PutModel(kTrial, 1, std::string(32 << 20, 'x'));
   v1::DownloadModelRequest request;

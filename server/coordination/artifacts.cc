@@ -14,6 +14,7 @@
 #include "platform/files.h"
 #include "platform/status_macros.h"
 #include "rpc/status.h"
+#include "specification/examples.h"
 #include "tasks/examples/example_set.h"
 #include "tasks/examples/line.h"
 
@@ -291,10 +292,10 @@ absl::StatusOr<v1::SignTransferResponse> Artifacts::SignTransfer(
   return response;
 }
 
-absl::StatusOr<OpenedModel> Artifacts::OpenModel(absl::string_view trial_name) {
+absl::StatusOr<OpenedModel> Artifacts::OpenModel(absl::string_view trial_name, bool is_network) {
   std::string missing;
   while (true) {
-    ASSIGN_OR_RETURN(StoredModel model, FindModel(trial_name));
+    ASSIGN_OR_RETURN(StoredModel model, FindModel(trial_name, is_network));
     absl::Status status = store_.Verify(model.artifact, model.checkpoint.size_bytes());
     if (status.ok()) {
       auto bytes = store_.Open(model.artifact);
@@ -308,16 +309,36 @@ absl::StatusOr<OpenedModel> Artifacts::OpenModel(absl::string_view trial_name) {
     if (!absl::IsNotFound(status)) return ForWorker(status);
     // A newer checkpoint may have replaced this one since it was looked up. Try again once.
     if (missing == model.checkpoint.sha256()) {
-      return absl::DataLossError(
-          absl::StrCat("the stored model of ", trial_name, " is gone: ", status.message()));
+      return absl::DataLossError(absl::StrCat("the stored ", is_network ? "network" : "model",
+                                              " of ", trial_name, " is gone: ", status.message()));
     }
     missing = model.checkpoint.sha256();
   }
 }
 
-absl::StatusOr<StoredModel> Artifacts::FindModel(absl::string_view trial_name) {
+absl::StatusOr<StoredModel> Artifacts::FindModel(absl::string_view trial_name, bool is_network) {
   ASSIGN_OR_RETURN(const auto reader, storage_.Read());
   ASSIGN_OR_RETURN(const TrialRecord trial, FindTrial(*reader, trial_name));
+  if (is_network) {
+    ASSIGN_OR_RETURN(const auto pack, reader->FindPack(trial.pack));
+    ASSIGN_OR_RETURN(v1::TrialSpecification shared,
+                     ToSharedSpecification(pack.value_or(PackRecord()), reader->name()));
+    v1::ExperimentSpecification network;
+    network.add_networks()->Swap(shared.mutable_network());
+    const auto files = specification::DataFilesOf(network);
+    if (files.empty()) {
+      return absl::NotFoundError(absl::StrCat("the network of ", trial_name,
+                                              " has no files: it is the built-in \"",
+                                              network.networks(0).name(), "\""));
+    }
+    StoredModel model;
+    model.artifact = {.experiment = trial.experiment_id,
+                      .trial = std::string(kDataFiles),
+                      .sha256 = files[0].sha256};
+    model.checkpoint.set_sha256(files[0].sha256);
+    model.checkpoint.set_size_bytes(files[0].bytes);
+    return model;
+  }
   ASSIGN_OR_RETURN(std::optional<StoredModel> model, FindStoredModel(*reader, trial));
   if (model.has_value()) return *std::move(model);
   return absl::NotFoundError(absl::StrCat(

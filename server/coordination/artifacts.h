@@ -36,7 +36,7 @@ class ArtifactWriter {
   virtual absl::Status Finish() = 0;
 };
 
-// A trial's newest checkpoint, verified and opened.
+// A trial's newest checkpoint, or the archive of its network, verified and opened.
 struct OpenedModel {
   v1::Checkpoint checkpoint;
   int64_t step = 0;
@@ -69,9 +69,9 @@ class Artifacts {
   // UNIMPLEMENTED unless checkpoints are in an object store.
   absl::StatusOr<v1::SignTransferResponse> SignTransfer(const v1::SignTransferRequest& request,
                                                         absl::string_view caller);
-  // Verifies the newest checkpoint of a trial and opens it. NOT_FOUND if the trial does not exist
-  // or has no stored checkpoint.
-  absl::StatusOr<OpenedModel> OpenModel(absl::string_view trial);
+  // Verifies the newest checkpoint of a trial and opens it, or with `is_network` the archive of its
+  // network. NOT_FOUND if the trial does not exist or has none.
+  absl::StatusOr<OpenedModel> OpenModel(absl::string_view trial, bool is_network = false);
   // Why the last checkpoint could not be written; empty if it was.
   std::string fault() const { return fault_.text(); }
   // Number and total bytes of the files of examples stored since the start.
@@ -88,8 +88,8 @@ class Artifacts {
   // server and of the store.
   absl::Status CheckSize(int64_t size_bytes) const;
   absl::Status TakeUpload(const std::string& principal, int64_t bytes);
-  // NOT_FOUND if the trial does not exist or has no stored checkpoint.
-  absl::StatusOr<StoredModel> FindModel(absl::string_view trial_name);
+  // As OpenModel, but opens nothing.
+  absl::StatusOr<StoredModel> FindModel(absl::string_view trial_name, bool is_network);
 
   Storage& storage_;
   ArtifactStore& store_;

@@ -132,6 +132,30 @@ TEST_F(CoreDataTest, ExamplesOfAnotherExperimentAreNotServed) {
             absl::StatusCode::kNotFound);
 }
 
+TEST_F(CoreDataTest, NetworkOfATrialIsServedToReaders) {
+  const std::string archive = R"({"lengthwise_network":1,"entry":"a.py","files":{"a.py":""}})";
+  ASSERT_EQ(Upload(archive), absl::OkStatus());
+  v1::CreateExperimentRequest request;
+  v1::ExperimentSpecification& specification = *request.mutable_specification();
+  specification.set_name("module");
+  specification.add_learning_rates(0.001);
+  specification.add_seeds(0);
+  specification.mutable_training()->set_steps(100);
+  v1::Component& network = *specification.add_networks();
+  network.set_name("python");
+  auto& parameters = *network.mutable_parameters();
+  parameters["file_sha256"].set_string_value(platform::Sha256Hex(archive));
+  parameters["file_bytes"].set_number_value(static_cast<double>(archive.size()));
+  const auto created = coordinator_.TryCreate(request);
+  ASSERT_TRUE(created.ok()) << created.status();
+  auto opened = coordinator_->artifacts().OpenModel(
+      created->experiment().name() + "/trials/lr0-seed0", /*is_network=*/true);
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  EXPECT_EQ(opened->checkpoint.sha256(), platform::Sha256Hex(archive));
+  EXPECT_EQ(opened->checkpoint.size_bytes(), static_cast<int64_t>(archive.size()));
+  EXPECT_EQ(opened->bytes->Next().value(), archive);
+}
+
 TEST_F(CoreDataTest, UploadThatDiffersFromItsHeaderLeavesNoFile) {
   const std::string bytes = kExamples;
   const auto size = static_cast<int64_t>(bytes.size());

@@ -31,6 +31,7 @@ absl::StatusOr<specification::Grid> ResolveSimply(const v1::CreateExperimentRequ
     shared.mutable_task()->set_name("bucket_sort");
     if (specification.tasks_size() > 0) *shared.mutable_task() = specification.tasks(0);
     shared.mutable_network()->set_name("encoder");
+    if (specification.networks_size() > 0) *shared.mutable_network() = specification.networks(0);
     shared.mutable_encoding()->set_name(rate % 2 == 0 ? "none" : "sin_cos");
     shared.mutable_encoding()->set_label(rate % 2 == 0 ? "" : "sines");
     *shared.mutable_training() = specification.training();

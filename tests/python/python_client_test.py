@@ -100,6 +100,7 @@ class ClientTest(unittest.TestCase):
         for _ in range(2):  # the second time nothing is uploaded
             experiment = self.client.submit(path)
             self.assertEqual(experiment.counts.queued, 2)
+            self.assertEqual(experiment.trial(0).network_files(), {"net.py": b"class Net: pass\n"})
             experiment.cancel()
         self.addCleanup(os.chdir, os.getcwd())
         os.chdir(directory)
