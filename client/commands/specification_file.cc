@@ -346,11 +346,22 @@ absl::StatusOr<std::string> MakeArchive(const std::string& path) {
   std::vector<std::filesystem::path> paths = {given};
   if (is_folder) {
     paths.clear();
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(given, error)) {
-      const bool is_hidden = absl::StrContains(
-          absl::StrCat("/", entry.path().lexically_relative(given).string()), "/.");
-      const bool is_made = absl::StrContains(entry.path().string(), "__pycache__");
-      if (entry.is_regular_file(error) && !is_hidden && !is_made) paths.push_back(entry.path());
+    std::error_code ignored;
+    std::filesystem::recursive_directory_iterator entry(given, error), end;
+    for (; !error && entry != end; entry.increment(error)) {
+      const std::string name = entry->path().lexically_relative(given).string();
+      const bool is_hidden = absl::StrContains(absl::StrCat("/", name), "/.");
+      const bool is_made = absl::StrContains(name, "__pycache__");
+      if (is_hidden || is_made || !entry->is_regular_file(ignored)) continue;
+      if (!platform::IsUtf8(name)) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            platform::PrintableText(name), " in it has a name that is not UTF-8: rename it"));
+      }
+      paths.push_back(entry->path());
+    }
+    if (error) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the folder ", path, " cannot be read: ", error.message()));
     }
   }
   nlohmann::json files = nlohmann::json::object();

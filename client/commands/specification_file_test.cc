@@ -102,6 +102,24 @@ TEST_F(ExampleFilesTest, LengthsWithoutExamplesAreNamed) {
                               "lengths 4"));
 }
 
+TEST_F(ExampleFilesTest, FolderOfANetworkIsReadWhole) {
+  const std::string folder = testing::TempDir() + "/my net";
+  std::filesystem::create_directories(folder + "/data");
+  const std::string path = File("net.yaml",
+                                "name: mine\ntasks: reverse_string\nnetworks: {name: python, file: "
+                                "my net, class: Net}\nencodings: own\nlearning_rates: 0.001\n"
+                                "training: {steps: 10}\n");
+  EXPECT_EQ(Run({"validate", path}), 2);
+  EXPECT_THAT(err_, HasSubstr("my net has no __init__.py, which has the class"));
+  std::ofstream(folder + "/__init__.py") << "from .json import Net\n";
+  std::ofstream(folder + "/json.py") << "class Net: pass\n";
+  std::filesystem::create_symlink("nowhere", folder + "/data/dangling");
+  EXPECT_EQ(Run({"validate", path}), 0) << err_;
+  std::ofstream(folder + "/data/\xfc") << "";
+  EXPECT_EQ(Run({"validate", path}), 2);
+  EXPECT_THAT(err_, HasSubstr("data/\\xfc in it has a name that is not UTF-8: rename it"));
+}
+
 TEST_F(ExampleFilesTest, MistakesInTheTaskAreNamed) {
   EXPECT_EQ(Run({"validate", Specification("")}), 2);
   EXPECT_THAT(err_, HasSubstr("tasks[0].train: required"));
