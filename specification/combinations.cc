@@ -314,8 +314,6 @@ void CheckPythonNetwork(const v1::ExperimentSpecification& specification, const 
   const std::string& precision = specification.training().precision();
   refuse(precision == "bfloat16" || precision == "tf32", "training.precision",
          absl::StrCat(precision, " is not for the network"));
-  refuse(!evaluation.attention_lengths().empty(), "evaluation.attention_lengths",
-         "there are no attention maps of the network");
   refuse(evaluation.has_projection(), "evaluation.projection",
          "there are no activations of the network");
   refuse(!evaluation.embedding_noise().empty(), "evaluation.embedding_noise",

@@ -108,12 +108,22 @@ TEST(PythonNetworkTest, MistakesAreNamed) {
 }
 
 TEST(PythonNetworkTest, WhatIsNotThereIsRefusedByName) {
-  for (const std::string analysis :
-       {"attention_lengths: 4", "projection: {lengths: 4}", "embedding_noise: 0.1"}) {
+  for (const std::string analysis : {"projection: {lengths: 4}", "embedding_noise: 0.1"}) {
     EXPECT_THAT(
         MistakeOf(
             Resolved(Python(), "own", absl::StrCat("evaluation: {lengths: 4, ", analysis, "}"))),
         HasSubstr(absl::StrCat("evaluation.", analysis.substr(0, analysis.find(':')), ": ")));
+  }
+  v1::SpecificationText text;
+  text.set_format(v1::SpecificationText::YAML);
+  for (const std::string precision : {"bfloat16", "tf32"}) {
+    text.set_text(absl::StrCat("name: right\ntasks: reverse_string\nnetworks: ", Python(),
+                               "\nencodings: own\nlearning_rates: 1e-3\ntraining: {steps: 2, "
+                               "lengths: 1..4, precision: ",
+                               precision, "}\nevaluation: {lengths: 4}\n"));
+    EXPECT_THAT(MistakeOf(Resolve(text, Limits())),
+                HasSubstr(absl::StrCat("training.precision: ", precision,
+                                       " is not for the network \"python\"")));
   }
 }
 

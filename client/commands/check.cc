@@ -13,9 +13,11 @@
 #include "platform/status_macros.h"
 #include "specification/components.h"
 #include "tasks/catalogue.h"
-#include "tasks/examples/contents.h"
 #include "tasks/examples/entries.h"
+#include "tasks/examples/example_set.h"
+#include "tasks/examples/file_text.h"
 #include "tasks/puzzles.h"
+#include "tasks/regression.h"
 #include "tasks/task.h"
 #include "tasks/text_task.h"
 
@@ -24,7 +26,7 @@ namespace {
 
 // What a module is made for and called with.
 struct TaskShape {
-  int64_t vocabulary = 0;
+  int64_t vocabulary = 0;  // 0 for numbers
   int64_t outputs = 0;
   int64_t input_tokens = 0;
   int64_t output_tokens = 0;
@@ -32,31 +34,46 @@ struct TaskShape {
   bool is_causal = false;
 };
 
+TaskShape ShapeOfText(const tasks::TextTask& text, const v1::LengthRange& lengths) {
+  return {text.vocabulary(), text.vocabulary(), 0,
+          text.LongestTrainingExample(lengths.min(), lengths.max()), true};
+}
+
 // The shape of the task's longest training sequences. A file's inputs and targets are taken to be
 // as long as the length.
-absl::StatusOr<TaskShape> ShapeOf(const v1::Component& task, int64_t length) {
+absl::StatusOr<TaskShape> ShapeOf(const v1::Component& task, const v1::LengthRange& lengths,
+                                  const std::shared_ptr<const tasks::examples::ExampleSet>& set) {
   const tasks::TaskEntry& entry = *tasks::FindTask(task.name());
   const catalogue::Parameters parameters = specification::ParametersOf(task);
-  if (entry.kind == tasks::TaskKind::kRegression ||
-      entry.name == tasks::examples::ExamplesText().name) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("networks cannot be checked with \"", entry.name, "\" yet; train them"));
-  }
+  const int64_t length = lengths.max();
   if (tasks::examples::IsExamples(entry.name)) {
-    ASSIGN_OR_RETURN(const auto contents,
-                     tasks::examples::ParseContents(parameters.String("contents")));
-    return TaskShape{contents.input_symbols + 1, contents.target_symbols, length, length};
+    if (set == nullptr) {
+      return absl::InvalidArgumentError("tasks[0]: its file is needed to check networks");
+    }
+    if (entry.kind == tasks::TaskKind::kText) {
+      return ShapeOfText(tasks::examples::FileText(set), lengths);
+    }
+    if (set->form == tasks::examples::Form::kNumbers) {
+      return TaskShape{0, 1, set->same_length ? 0 : length, length};
+    }
+    return TaskShape{set->input_symbols + 1, set->target_symbols, length, length};
   }
   std::vector<catalogue::Problem> problems;
   const std::unique_ptr<tasks::Task> created =
       entry.create(catalogue::Resolve(entry, parameters, "task", problems));
-  if (entry.kind == tasks::TaskKind::kPuzzle) {
-    const auto& puzzle = static_cast<const tasks::PuzzleTask&>(*created);
-    return TaskShape{puzzle.token_values(), puzzle.classes(), puzzle.cells() - 1, 1};
-  }
-  if (entry.kind == tasks::TaskKind::kText) {
-    const auto& text = static_cast<const tasks::TextTask&>(*created);
-    return TaskShape{text.vocabulary(), text.vocabulary(), 0, text.LongestExample(length), true};
+  switch (entry.kind) {
+    case tasks::TaskKind::kPuzzle: {
+      const auto& puzzle = static_cast<const tasks::PuzzleTask&>(*created);
+      return TaskShape{puzzle.token_values(), puzzle.classes(), puzzle.cells() - 1, 1};
+    }
+    case tasks::TaskKind::kRegression: {
+      const auto& regression = static_cast<const tasks::RegressionTask&>(*created);
+      return TaskShape{0, 1, 0, regression.Rows(length)};
+    }
+    case tasks::TaskKind::kText:
+      return ShapeOfText(static_cast<const tasks::TextTask&>(*created), lengths);
+    case tasks::TaskKind::kTransduction:
+      break;
   }
   const auto& transduction = static_cast<const tasks::TransductionTask&>(*created);
   return TaskShape{transduction.input_size() + 1, transduction.output_size(),
@@ -65,7 +82,8 @@ absl::StatusOr<TaskShape> ShapeOf(const v1::Component& task, int64_t length) {
 
 // Prints what the process says of the module; returns whether nothing is wrong.
 absl::StatusOr<bool> CheckNetwork(Program& program, const v1::Component& network,
-                                  const ExampleFile& archive, const v1::Training& training,
+                                  const ExampleFile& archive,
+                                  const v1::ExperimentSpecification& specification,
                                   const TaskShape& shape) {
   const catalogue::Parameters parameters = specification::ParametersOf(network);
   ASSIGN_OR_RETURN(const auto process,
@@ -83,7 +101,9 @@ absl::StatusOr<bool> CheckNetwork(Program& program, const v1::Component& network
                        {"dtype", "float32"},
                        {"threads", 1},
                        {"heads", static_cast<int64_t>(parameters.Double("heads"))},
-                       {"rows", training.batch_size()},
+                       {"rows", specification.training().batch_size()},
+                       {"numbers", shape.vocabulary == 0},
+                       {"maps", specification.evaluation().attention_lengths_size() > 0},
                        {"tokens", shape.input_tokens},
                        {"outputs_read", shape.output_tokens},
                        {"causal", shape.is_causal}});
@@ -111,7 +131,8 @@ void AddCheck(Command root, Program& program) {
         ASSIGN_OR_RETURN(const ResolvedFile read, ResolveFile(*path, text));
         const v1::ExperimentSpecification& specification = read.grid.specification;
         ASSIGN_OR_RETURN(const TaskShape shape,
-                         ShapeOf(specification.tasks(0), specification.training().lengths().max()));
+                         ShapeOf(specification.tasks(0), specification.training().lengths(),
+                                 read.examples.sets[0]));
         bool sound = true;
         int checked = 0;
         for (const v1::Component& network : specification.networks()) {
@@ -120,7 +141,7 @@ void AddCheck(Command root, Program& program) {
           for (const ExampleFile& file : read.examples.files) {
             if (file.made == nullptr || file.sha256 != sha256) continue;
             ASSIGN_OR_RETURN(const bool is_sound,
-                             CheckNetwork(program, network, file, specification.training(), shape));
+                             CheckNetwork(program, network, file, specification, shape));
             sound &= is_sound;
             ++checked;
             break;

@@ -33,6 +33,60 @@ GOLDEN = "tests/golden/randomized_positional_encodings/model"
 EMBEDDING = "transformer_encoder/transformer_embedder/~embed_sequences/linear/w"
 
 
+CACHED = """
+    import torch
+    class Net(torch.nn.Module):
+        def __init__(self, vocabulary, outputs, width=4):
+            super().__init__()
+            self.embedding = torch.nn.Embedding(vocabulary, width)
+            self.gru = torch.nn.GRU(width, width, batch_first=True)
+            self.out = torch.nn.Linear(width, outputs)
+        def forward(self, tokens, positions, cache=None):
+            cache = {} if cache is None else cache
+            features = self.embedding(tokens) + positions.unsqueeze(-1)
+            features, cache["state"] = self.gru(features, cache.get("state"))
+            return self.out(features)
+"""
+
+# Modules that are unusual and right.
+ODD = {
+    "frozen parameters": LINEAR.replace("self.out =", "self.embedding.requires_grad_(False)\n            self.out ="),
+    "parameters in double precision": LINEAR.replace(
+        "return self.out", "assert self.out.weight.dtype == torch.float32\n            return self.out"
+    ).replace("torch.nn.Linear(width, outputs)", "torch.nn.Linear(width, outputs).double()"),
+    "a parameter of no numbers": LINEAR.replace(
+        "self.out =", "self.none = torch.nn.Parameter(torch.zeros(0, 3))\n            self.out ="
+    ),
+    "a parameter of one number": LINEAR.replace(
+        "self.out =", "self.scale = torch.nn.Parameter(torch.tensor(2.0))\n            self.out ="
+    ).replace("return self.out", "return self.scale * self.out"),
+    "buffers of whole numbers and truth values": LINEAR.replace(
+        "self.out =",
+        "self.register_buffer('steps', torch.tensor(7))\n"
+        "            self.register_buffer('seen', torch.zeros(3, dtype=torch.bool))\n"
+        "            self.out =",
+    ).replace("return self.out", "self.steps += 1\n            self.seen[1] = True\n            return self.out"),
+    "complex numbers inside": LINEAR.replace(
+        "self.out(self.embedding(tokens))", "self.out(torch.fft.ifft(torch.fft.fft(self.embedding(tokens))).real)"
+    ),
+    "a constant of complex numbers": LINEAR.replace(
+        "self.out =", "self.register_buffer('turns', torch.ones(4) * 1j, persistent=False)\n            self.out ="
+    ).replace("self.embedding(tokens))", "(self.embedding(tokens) * self.turns).imag)"),
+    "logits in half precision": LINEAR.replace("tokens))", "tokens)).bfloat16()"),
+    "a weight of spectral norm": LINEAR.replace(
+        "torch.nn.Linear(width, outputs)", "torch.nn.utils.parametrizations.spectral_norm(torch.nn.Linear(width, outputs))"
+    ),
+    "a data class": "import dataclasses\n@dataclasses.dataclass\nclass Size:\n    width: int = 4\n"
+    + textwrap.dedent(LINEAR).replace("width=4", "size=Size()").replace("width", "size.width"),
+    "a factory": textwrap.dedent(LINEAR).replace("class Net", "class Inner")
+    + "def Net(vocabulary, outputs):\n    return Inner(vocabulary, outputs)\n",
+    "a command line": "import argparse\nargparse.ArgumentParser().parse_args()\n" + textwrap.dedent(LINEAR),
+    "any further argument": LINEAR.replace("tokens, positions, mask", "tokens, **more").replace(
+        "return self.out", "assert set(more) == {'positions', 'mask'}\n            return self.out"
+    ),
+}
+
+
 def flat(values):
     return [number for one in values for number in flat(one)] if isinstance(values, list) else [values]
 
@@ -69,10 +123,10 @@ def cross_entropy_gradient(rows, targets):
 class Parent:
     """A parent of one child, with float32 numbers."""
 
-    def __init__(self, source, files=None, name="Net", arguments=None, seeds=(1,), vocabulary=5, outputs=3):
+    def __init__(self, source, files=None, name="Net", arguments=None, seeds=(1,), vocabulary=5, outputs=3, entry="net.py"):
         self.folder = tempfile.mkdtemp()
         archive = os.path.join(self.folder, "archive.json")
-        content = {"entry": "net.py", "files": {"net.py": textwrap.dedent(source), **(files or {})}}
+        content = {"entry": entry, "files": {entry: textwrap.dedent(source), **(files or {})}}
         if "__init__.py" in content["files"]:
             content["entry"] = "__init__.py"
         with open(archive, "w") as file:
@@ -130,8 +184,9 @@ class Parent:
         self.stream.flush()
         return json.loads(self.stream.readline() or b'{"error": "the child has ended"}')
 
-    def forward(self, tokens, outputs, training=False, seed=7, member=0, number=0, start=0):
-        """Returns the logits, or the answer with an error. The pass of this number has its inputs at `start`."""
+    def forward(self, tokens, outputs, training=False, seed=7, member=0, number=0, start=0, cached=-1):
+        """Returns the logits, or the answer with an error. The pass of this number has its inputs at `start`. The module's
+        cache has `cached` tokens before these."""
         rows, n = len(tokens), len(tokens[0])
         flat = [token for row in tokens for token in row]
         at = {"tokens": start, "positions": start + 8 * rows * n, "logits": start + 8 * (rows * n + n)}
@@ -141,7 +196,7 @@ class Parent:
         os.ftruncate(self.files[1], max(size, os.fstat(self.files[1]).st_size))
         memory = mmap.mmap(self.files[1], os.fstat(self.files[1]).st_size)
         memory[start : at["positions"]] = struct.pack(f"{len(flat)}q", *flat)
-        memory[at["positions"] : at["logits"]] = struct.pack(f"{n}q", *range(n))
+        memory[at["positions"] : at["logits"]] = struct.pack(f"{n}q", *range(max(0, cached), max(0, cached) + n))
         self.gradient = memoryview(memory)[at["gradient"] : size].cast("f")
         self.set_gradient([1.0] * count)
         answer = self.ask(
@@ -149,7 +204,7 @@ class Parent:
             member=member,
             seed=seed,
             training=training,
-            numbers=False,
+            cached=cached,
             rows=rows,
             tokens=n,
             outputs=outputs,
@@ -218,20 +273,74 @@ class ChildTest(unittest.TestCase):
         for ours, expected in zip(together.gradients(), alone.gradients()):
             self.assertAlmostEqual(ours, expected, 5)
 
+    def test_cache_continues_a_text(self):
+        parent = self.parent(CACHED)
+        self.assertTrue(parent.declared["cache"])
+        for text in ([1, 2, 3, 4], [0, 3, 2, 1]):
+            whole = parent.forward([text], 4)
+            parts = [parent.forward([text[a:b]], b - a, cached=a) for a, b in ((0, 2), (2, 3), (3, 4))]
+            self.assertLess(furthest(flat([list(part) for part in parts]), whole), 1e-6)
+
+    def test_attention_comes_from_the_method(self):
+        method = "        def attention(self):\n            return [torch.full((2, 1, 3, 3), layer + 0.5) for layer in range(2)]\n"
+        parent = self.parent(LINEAR + method)
+        self.assertTrue(parent.declared["attention"])
+        parent.forward([[1, 2, 3], [3, 2, 1]], 1)
+        self.assertEqual(parent.ask(do="attention", member=0), {"shape": [2, 2, 1, 3, 3]})
+        os.ftruncate(parent.files[1], 1 << 16)
+        self.assertEqual(parent.ask(do="attention", member=0, at=4096, bytes=1 << 16), {})
+        memory = mmap.mmap(parent.files[1], 1 << 16)
+        self.assertEqual(struct.unpack("36f", memory[4096 : 4096 + 4 * 36]), (0.5,) * 18 + (1.5,) * 18)
+
+    def test_attention_of_another_shape_is_explained(self):
+        parent = self.parent(LINEAR + "        def attention(self):\n            return [torch.zeros(3)]\n")
+        parent.forward([[1, 2, 3]], 1)
+        self.assertIn("`attention` returned [[3]]; expected", parent.ask(do="attention", member=0)["error"])
+
+    def test_layer_named_attention_gives_no_maps(self):
+        source = LINEAR.replace("self.out =", "self.attention = torch.nn.Linear(1, 1)\n            self.out =")
+        self.assertFalse(self.parent(source).declared["attention"])
+
+    def test_odd_modules_train(self):
+        for what, source in ODD.items():
+            with self.subTest(what):
+                self.assertEqual(self.error(source), "")
+
+    def test_file_may_have_any_name(self):
+        self.assertNotIn("error", self.parent(LINEAR, entry="mein netz ü.txt").declared)
+
+    def checked(self, source, **more):
+        """What `check` says of a module."""
+        parent = self.parent(source)
+        archive = os.path.join(parent.folder, "checked.json")
+        with open(archive, "w") as file:
+            json.dump({"entry": "net.py", "files": {"net.py": textwrap.dedent(source)}}, file)
+        given = {"vocabulary": 5, "outputs": 5, "rows": 4, "tokens": 0, "outputs_read": 6, "causal": True, **more}
+        return parent.ask(
+            do="check", archive=archive, arguments={}, dtype="float32", threads=1, heads=0, **{"class": "Net"}, **given
+        )
+
+    def test_check_compares_the_cache_with_whole_texts(self):
+        self.assertIn("logits with `cache` equal those without", self.checked(CACHED)["lines"])
+        (wrong,) = self.checked(CACHED.replace('cache.get("state")', "None"))["wrong"]
+        self.assertIn("logits with `cache` differ", wrong)
+
+    def test_check_says_whether_there_are_maps(self):
+        (wrong,) = self.checked(LINEAR, maps=True)["wrong"]
+        self.assertIn("no method `attention`", wrong)
+        method = "        def attention(self):\n            return torch.zeros(3, 4, 2, 6, 6)\n"
+        self.assertIn("attention maps of 3 layers with 2 heads", self.checked(LINEAR + method, maps=True)["lines"])
+
+    def test_check_gives_numbers_to_tasks_on_numbers(self):
+        source = LINEAR.replace("self.embedding(tokens)", "tokens.unsqueeze(-1) * self.embedding.weight[0]").replace(
+            "return", "assert tokens.is_floating_point()\n            return"
+        )
+        self.assertEqual(self.checked(source, numbers=True, tokens=4, outputs=1, causal=False)["wrong"], [])
+
     def test_check_finds_text_that_depends_on_later_tokens(self):
-        for forward, wrong in (("self.embedding(tokens)", []), ("self.embedding(tokens.flip(1))", ["later tokens"])):
-            parent = self.parent(LINEAR)
-            archive = os.path.join(parent.folder, "text.json")
-            with open(archive, "w") as file:
-                source = textwrap.dedent(LINEAR).replace("self.embedding(tokens)", forward)
-                json.dump({"entry": "net.py", "files": {"net.py": source}}, file)
-            answer = parent.ask(
-                do="check", archive=archive, arguments={}, vocabulary=5, outputs=5, dtype="float32", threads=1, heads=0,
-                rows=4, tokens=0, outputs_read=6, causal=True, **{"class": "Net"},
-            )  # fmt: skip
-            self.assertEqual(len(answer["wrong"]), len(wrong), answer)
-            for said, expected in zip(answer["wrong"], wrong):
-                self.assertIn(expected, said)
+        self.assertEqual(self.checked(LINEAR)["wrong"], [])
+        (wrong,) = self.checked(LINEAR.replace("self.embedding(tokens)", "self.embedding(tokens.flip(1))"))["wrong"]
+        self.assertIn("later tokens", wrong)
 
     def test_parameters_are_views_of_the_state(self):
         parent = self.parent(LINEAR)
@@ -367,8 +476,9 @@ class ChildTest(unittest.TestCase):
     def error(self, source, **kwargs):
         """What the first failing call says."""
         parent = self.parent(source, **kwargs)
-        if "error" in parent.declared:
-            return parent.declared["error"]
+        for answer in (parent.declared, getattr(parent, "bound", {})):
+            if "error" in answer:
+                return answer["error"]
         for call in (lambda: parent.forward([[1, 2]], 1, training=True), lambda: parent.ask(do="backward", bias=False, **{"pass": 0})):
             answer = call()
             if isinstance(answer, dict) and "error" in answer:
@@ -412,6 +522,21 @@ class ChildTest(unittest.TestCase):
                 LINEAR.replace("super()", "torch.lobster()"),
                 "net.py:5: AttributeError: module 'torch' has no attribute 'lobster'",
             ),
+            ("open('/none/words')", "net.py:1: FileNotFoundError: [Errno 2] No such file or directory: '/none/words'; the module"),
+            ("import no_such_package", "write `from .name import ...`"),
+            ("eval('1 +')", "net.py:1: SyntaxError: "),
+            (LINEAR.replace("mask", "attention_bias"), "asks for `attention_bias`; give the network its `heads`"),
+            (LINEAR.replace(forward, "return torch.ones(1, 2, 3, dtype=torch.int64)"), "type torch.int64; expected real"),
+            (
+                LINEAR.replace("self.out =", "self.turn = torch.nn.Parameter(torch.ones(1) * 1j)\n            self.out ="),
+                "the parameter `turn` has type torch.complex64; expected real numbers",
+            ),
+            (
+                LINEAR.replace(
+                    "self.out =", "self.register_buffer('hash', torch.tensor(2**24 + 1))\n            self.out ="
+                ),
+                "the buffer `hash` has whole numbers that torch.float32 cannot hold: register it with",
+            ),
             ("raise ValueError('one\\ntwo')", "net.py:1: ValueError: one\ntwo\n"),
             (
                 LINEAR.replace(
@@ -422,6 +547,10 @@ class ChildTest(unittest.TestCase):
         ):
             with self.subTest(expected):
                 self.assertIn(expected, self.error(source))
+
+    def test_network_in_place_of_its_class_is_refused(self):
+        error = self.error("import torch\nnet = torch.nn.Linear(1, 1)\n", name="net")
+        self.assertIn("`net` is a network already; name its class", error)
 
     def test_error_shows_the_tensors_there(self):
         self.assertIn(

@@ -57,6 +57,14 @@ with open(os.path.join(os.path.dirname(found.origin), "version.py")) as file:
 print(f"torch {told['__version__']}, Python {platform.python_version()}, on the CPU")
 )";
 
+// Appends what can be read to `text`. Returns the number of bytes; 0 at the end.
+ssize_t Take(int file, std::string& text) {
+  std::array<char, 1 << 16> buffer;
+  const ssize_t count = read(file, buffer.data(), buffer.size());
+  if (count > 0) text.append(buffer.data(), static_cast<size_t>(count));
+  return count;
+}
+
 }  // namespace
 
 std::string DefaultInterpreter() {
@@ -114,13 +122,11 @@ absl::Status PythonProcess::Launch() {
   }
   control_ = platform::Descriptor(sockets[0]);
   const platform::Descriptor theirs(sockets[1]);
-  if (pipe(pipe_ends) != 0) return absl::UnavailableError("cannot make a pipe");
+  if (pipe2(pipe_ends, O_CLOEXEC) != 0) return absl::UnavailableError("cannot make a pipe");
   output_ = platform::Descriptor(pipe_ends[0]);
   const platform::Descriptor prints(pipe_ends[1]);
   // The process gets the other ends alone, so that the end of either process ends the other.
   fcntl(control_.get(), F_SETFD, FD_CLOEXEC);
-  fcntl(output_.get(), F_SETFD, FD_CLOEXEC);
-  fcntl(prints.get(), F_SETFD, FD_CLOEXEC);
   fcntl(output_.get(), F_SETFL, O_NONBLOCK);
   std::vector<std::string> arguments = {"env", "-C", folder_, "-i"};
   for (const char* name : kKept) {
@@ -168,19 +174,13 @@ nlohmann::json PythonProcess::Call(const nlohmann::json& request) {
   if (!answer.is_object()) FailEnded("answers what is no JSON object", /*permanent=*/true);
   if (const auto error = answer.find("error"); error != answer.end()) {
     throw NetworkError(platform::PrintableText(error->get<std::string>()),
-                       !answer.value("is_missing_torch", false));
+                       !answer.value("is_local", false));
   }
   return answer;
 }
 
 std::string PythonProcess::ReadLine() {
   const absl::Time deadline = absl::Now() + options_.call_limit;
-  std::array<char, 1 << 16> buffer;
-  const auto take = [&](int file, std::string& text) {
-    const ssize_t count = read(file, buffer.data(), buffer.size());
-    if (count > 0) text.append(buffer.data(), static_cast<size_t>(count));
-    return count;
-  };
   while (true) {
     if (const size_t end = received_.find('\n'); end != std::string::npos) {
       std::string line = received_.substr(0, end);
@@ -191,11 +191,11 @@ std::string PythonProcess::ReadLine() {
                        {.fd = output_.get(), .events = POLLIN}};
     poll(files, output_.is_open() ? 2 : 1, 1000);
     if ((files[1].revents & (POLLIN | POLLHUP)) != 0) {
-      if (take(output_.get(), printed_) == 0) output_ = platform::Descriptor();
+      if (Take(output_.get(), printed_) == 0) output_ = platform::Descriptor();
       if (printed_.size() > 2 * kShownOutput) printed_.erase(0, printed_.size() - kShownOutput);
     }
     const bool readable = (files[0].revents & (POLLIN | POLLHUP)) != 0;
-    if (readable && take(control_.get(), received_) == 0) {
+    if (readable && Take(control_.get(), received_) == 0) {
       const auto exit = process_->WaitFor(absl::Seconds(5));
       const bool was_killed = exit.has_value() && exit->signal == SIGKILL;
       FailEnded(
@@ -219,11 +219,7 @@ std::string PythonProcess::ReadLine() {
 void PythonProcess::FailEnded(absl::string_view why, bool permanent) {
   kill(-process_->pid(), SIGKILL);
   ended_ = absl::StrCat("the network's process ", why);
-  if (output_.is_open()) {
-    std::array<char, 4 * kShownOutput> buffer;
-    const ssize_t count = read(output_.get(), buffer.data(), buffer.size());
-    if (count > 0) printed_.append(buffer.data(), static_cast<size_t>(count));
-  }
+  if (output_.is_open()) Take(output_.get(), printed_);
   if (!printed_.empty()) {
     absl::StrAppend(&ended_, "\nit printed at last:\n",
                     platform::PrintableText(absl::string_view(printed_).substr(

@@ -1,5 +1,6 @@
 #include "models/python_network/python_network.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
@@ -13,14 +14,11 @@
 #include "absl/strings/str_cat.h"
 #include "platform/status_macros.h"
 #include "random/stream.h"
-#include "torch/csrc/autograd/custom_function.h"
 
 namespace lengthwise::models {
 namespace {
 
 using nlohmann::json;
-using torch::autograd::AutogradContext;
-using torch::autograd::variable_list;
 
 int64_t Aligned(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
@@ -28,34 +26,6 @@ int64_t Aligned(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 uint32_t SeedOf(uint64_t seed, random::Purpose purpose, uint64_t step, int64_t row) {
   return random::Stream(seed, purpose, step, static_cast<uint32_t>(row)).NextUint32();
 }
-
-using BackwardPass = std::function<at::Tensor(const at::Tensor&)>;
-
-// What the process's backward pass needs.
-struct Backward : torch::CustomClassHolder {
-  explicit Backward(BackwardPass given) : run(std::move(given)) {}
-  const BackwardPass run;
-};
-
-// Logits whose backward pass runs in the process and returns the gradient of the bias, or an
-// undefined tensor. `leaf` makes autograd call it; its gradient stays undefined, because the
-// process adds those of the parameters to the arena.
-class Computed : public torch::autograd::Function<Computed> {
- public:
-  static at::Tensor forward(AutogradContext* context, const at::Tensor& /*leaf*/,
-                            const at::Tensor& /*bias*/, const std::function<at::Tensor()>& compute,
-                            const BackwardPass& backward) {
-    context->saved_data["backward"] =
-        c10::IValue::make_capsule(c10::make_intrusive<Backward>(backward));
-    return compute();
-  }
-
-  static variable_list backward(AutogradContext* context, variable_list gradients) {
-    const auto saved = context->saved_data["backward"].toCapsule();
-    const at::Tensor of_bias = static_cast<Backward*>(saved.get())->run(gradients[0]);
-    return {at::Tensor(), of_bias, at::Tensor(), at::Tensor()};
-  }
-};
 
 // What an answer's next token depends on.
 struct SeenTokens : DecodingCache {
@@ -94,6 +64,7 @@ absl::StatusOr<std::unique_ptr<PythonNetwork>> PythonNetwork::Create(
                             {"dtype", options.precision},
                             {"threads", 1},
                             {"heads", parameters.Int("heads")},
+                            {"numbers", shape.has_numbers},
                             {"seeds", seeds}});
   } catch (const NetworkError& error) {
     return ToStatus(error);
@@ -103,6 +74,8 @@ absl::StatusOr<std::unique_ptr<PythonNetwork>> PythonNetwork::Create(
   for (const json& slot : declared["state"]) {
     layout.Add(slot["name"], slot["shape"], {}, slot["trained"]);
   }
+  network->gives_attention_ = declared["attention"];
+  network->takes_cache_ = declared["cache"];
   network->heads_ = parameters.Int("heads");
   if (encoding != "own") {
     ASSIGN_OR_RETURN(network->encoding_,
@@ -163,86 +136,111 @@ void PythonNetwork::WarnOfNumbers(int64_t member) const {
   warn_("the loss is not finite although all parameters are: it arises in the forward pass");
 }
 
-at::Tensor PythonNetwork::ForwardPass(const ParameterSet& parameters, const NetworkInput& input,
-                                      const at::Tensor& positions, int64_t output_length,
-                                      const DropoutNumbers* dropout, int64_t pass) const {
-  const at::Tensor& any = parameters.any();
-  const auto item = static_cast<int64_t>(any.element_size());
-  const auto* first = static_cast<const uint8_t*>(rows_.const_data_ptr());
+void PythonNetwork::KeepAttention(int64_t member, const at::TensorOptions& options,
+                                  Capture& capture) const {
+  json request = {{"do", "attention"}, {"member", member}};
+  try {
+    const std::vector<int64_t> shape = child_->Call(request)["shape"];  // [layers, B, H, n, n]
+    SharedMemory& memory = child_->inputs();
+    memory.Reserve(used_ + c10::multiply_integers(shape) * options.dtype().itemsize());
+    request["at"] = used_;
+    request["bytes"] = memory.bytes();
+    (void)child_->Call(request);
+    const at::Tensor maps = at::from_blob(memory.start() + used_, shape, options).clone();
+    for (int64_t layer = 0; layer < maps.size(0); ++layer) {
+      capture.attention_probabilities.push_back(maps.narrow(0, layer, 1));
+    }
+  } catch (const NetworkError& error) {
+    warn_(absl::StrCat("no attention map: ", error.what()));
+  }
+}
+
+at::Tensor PythonNetwork::Run(const ParameterSet& parameters, const NetworkInput& input,
+                              const at::Tensor& positions, int64_t output_length,
+                              const DropoutNumbers* dropout, const Pass& pass) const {
+  const at::TensorOptions options = parameters.any().options().requires_grad(false);
+  const auto item = static_cast<int64_t>(options.dtype().itemsize());
+  // A parameter without numbers has no place.
+  const at::Tensor& placed = *std::find_if(parameters.tensors().begin(), parameters.tensors().end(),
+                                           [](const at::Tensor& one) { return one.numel() > 0; });
+  const auto* row = static_cast<const uint8_t*>(placed.const_data_ptr());
   const int64_t member =
-      (static_cast<const uint8_t*>(any.const_data_ptr()) - first) / item / layout_->row_size();
+      (row - static_cast<const uint8_t*>(rows_.const_data_ptr())) / item / layout_->row_size();
   const bool training = dropout != nullptr && dropout->training();
-  const bool is_numbers = !input.tokens.defined();
-  const at::Tensor read = (is_numbers ? input.numbers : input.tokens).contiguous();
+  const at::Tensor read = (input.tokens.defined() ? input.tokens : input.numbers).contiguous();
   const int64_t rows = read.size(1), n = read.size(2);
+  const int64_t before = std::max<int64_t>(0, pass.cached);
+  const at::Tensor places = positions.narrow(2, before, n).contiguous();
+  // The same for all sequences.
+  at::Tensor bias = at::zeros({1, heads_, n, before + n}, options);
+  if (encoding_ != nullptr) {
+    bias = encoding_->Terms(parameters, 0, positions.select(1, 0), before, n).additive;
+  }
+  const bool wants_bias = training && bias.requires_grad();
+  const at::Tensor biases = bias.detach().contiguous();
   const std::vector<int64_t> shape = {1, rows, output_length, outputs_};
   const int64_t bytes = c10::multiply_integers(shape) * item;
-  const int64_t tokens_at = pass == 0 ? 0 : used_;
-  const int64_t positions_at = tokens_at + Aligned(static_cast<int64_t>(read.nbytes()));
-  const int64_t logits_at = positions_at + Aligned(n * static_cast<int64_t>(sizeof(int64_t)));
-  const int64_t gradient_at = logits_at + Aligned(bytes);
-  // [1, H, n, n], the same for all sequences.
-  at::Tensor bias = at::zeros({1, heads_, n, n}, any.options());
-  if (encoding_ != nullptr) {
-    bias = encoding_->Terms(parameters, 0, positions.select(1, 0), 0, n).additive;
+
+  int64_t end = pass.number == 0 ? 0 : used_;
+  const auto take = [&end](size_t size) {
+    return std::exchange(end, Aligned(end + static_cast<int64_t>(size)));
+  };
+  const int64_t tokens_at = take(read.nbytes()), positions_at = take(places.nbytes());
+  const int64_t logits_at = take(bytes), gradient_at = take(bytes);
+  const int64_t bias_at = take(biases.nbytes()), bias_gradient_at = take(biases.nbytes());
+  used_ = end;
+  SharedMemory& memory = child_->inputs();
+  memory.Reserve(end);
+  const auto write = [&memory](int64_t at, const at::Tensor& numbers) {
+    // A module without heads has no bias.
+    if (numbers.numel() == 0) return;
+    std::memcpy(memory.start() + at, numbers.const_data_ptr(), numbers.nbytes());
+  };
+  write(tokens_at, read);
+  write(positions_at, places.select(1, 0));
+  write(bias_at, biases);
+  const uint32_t seed = dropout == nullptr ? 0
+                                           : SeedOf(dropout->seeds[0], dropout->purpose,
+                                                    dropout->step, dropout->first_sequence);
+  (void)child_->Call({{"do", "forward"},
+                      {"member", member},
+                      {"pass", pass.number},
+                      {"seed", seed},
+                      {"training", training},
+                      {"rows", rows},
+                      {"tokens", n},
+                      {"outputs", output_length},
+                      {"cached", pass.cached},
+                      {"at",
+                       {{"tokens", tokens_at},
+                        {"positions", positions_at},
+                        {"logits", logits_at},
+                        {"gradient", gradient_at},
+                        {"bias", bias_at},
+                        {"bias_gradient", bias_gradient_at}}},
+                      {"bytes", memory.bytes()}});
+  if (pass.capture != nullptr && pass.capture->keep_attention && gives_attention_) {
+    KeepAttention(member, options, *pass.capture);
   }
-  const int64_t bias_at = gradient_at + Aligned(bytes);
-  const auto bias_bytes = static_cast<int64_t>(bias.nbytes());
-  const int64_t bias_gradient_at = bias_at + Aligned(bias_bytes);
-  used_ = bias_gradient_at + Aligned(bias_bytes);
-  const auto compute = [&] {
-    SharedMemory& memory = child_->inputs();
-    memory.Reserve(bias_gradient_at + bias_bytes);
-    const at::Tensor biases = bias.contiguous();
-    // A module without heads has none.
-    if (biases.numel() > 0) {
-      std::memcpy(memory.start() + bias_at, biases.const_data_ptr(), biases.nbytes());
-    }
-    const at::Tensor places = positions.contiguous();
-    std::memcpy(memory.start() + tokens_at, read.const_data_ptr(), read.nbytes());
-    std::memcpy(memory.start() + positions_at, places.const_data_ptr(),
-                static_cast<size_t>(n) * sizeof(int64_t));
-    const uint32_t seed = dropout == nullptr ? 0
-                                             : SeedOf(dropout->seeds[0], dropout->purpose,
-                                                      dropout->step, dropout->first_sequence);
-    (void)child_->Call({{"do", "forward"},
-                        {"member", member},
-                        {"pass", pass},
-                        {"seed", seed},
-                        {"training", training},
-                        {"numbers", is_numbers},
-                        {"rows", rows},
-                        {"tokens", n},
-                        {"outputs", output_length},
-                        {"at",
-                         {{"tokens", tokens_at},
-                          {"positions", positions_at},
-                          {"logits", logits_at},
-                          {"gradient", gradient_at},
-                          {"bias", bias_at},
-                          {"bias_gradient", bias_gradient_at}}},
-                        {"heads", heads_},
-                        {"bytes", memory.bytes()}});
-    return at::from_blob(memory.start() + logits_at, shape, any.options().requires_grad(false));
-  };
-  if (!training) return compute();
-  const bool is_wanted = bias.requires_grad();
-  const auto backward = [this, member, pass, gradient_at, bytes, is_wanted, bias_gradient_at,
-                         like = bias.detach()](const at::Tensor& gradient) -> at::Tensor {
+  at::Tensor logits = at::from_blob(memory.start() + logits_at, shape, options);
+  if (!training) return logits;
+  // The process adds the gradients of the parameters to the arena.
+  logits.set_requires_grad(true);
+  logits.register_hook([=, this, number = pass.number](const at::Tensor& gradient) {
     if (!std::isfinite(gradient.sum().item<double>())) WarnOfNumbers(member);
-    std::memcpy(child_->inputs().start() + gradient_at, gradient.contiguous().const_data_ptr(),
+    uint8_t* start = child_->inputs().start();
+    std::memcpy(start + gradient_at, gradient.contiguous().const_data_ptr(),
                 static_cast<size_t>(bytes));
-    (void)child_->Call({{"do", "backward"}, {"pass", pass}, {"bias", is_wanted}});
-    if (!is_wanted) return {};
-    return at::from_blob(child_->inputs().start() + bias_gradient_at, like.sizes(), like.options())
-        .clone();
-  };
-  return Computed::apply(at::zeros({1}).set_requires_grad(true), bias, compute, backward);
+    (void)child_->Call({{"do", "backward"}, {"pass", number}, {"bias", wants_bias}});
+    if (!wants_bias) return;
+    bias.backward(at::from_blob(start + bias_gradient_at, biases.sizes(), options));
+  });
+  return logits;
 }
 
 at::Tensor PythonLanguageModel::Forward(const ParameterSet& parameters,
                                         const ExampleGroups& examples, const at::Tensor& positions,
-                                        const DropoutNumbers* dropout, Capture* /*capture*/) const {
+                                        const DropoutNumbers* dropout, Capture* capture) const {
   DropoutNumbers numbers = dropout == nullptr ? DropoutNumbers() : *dropout;
   std::vector<at::Tensor> logits;
   int64_t first = 0;
@@ -250,11 +248,12 @@ at::Tensor PythonLanguageModel::Forward(const ParameterSet& parameters,
     const int64_t count = group.examples * group.length;
     const NetworkInput input = {
         .tokens = examples.tokens.narrow(1, first, count).view({1, group.examples, group.length})};
-    const auto pass = static_cast<int64_t>(logits.size());
+    const auto number = static_cast<int64_t>(logits.size());
     logits.push_back(network_
-                         ->ForwardPass(parameters, input,
-                                       positions.narrow(2, group.first_position, group.length),
-                                       group.length, dropout == nullptr ? nullptr : &numbers, pass)
+                         ->Run(parameters, input,
+                               positions.narrow(2, group.first_position, group.length),
+                               group.length, dropout == nullptr ? nullptr : &numbers,
+                               {.capture = capture, .number = number})
                          .flatten(1, 2));
     numbers.first_sequence += group.examples;
     first += count;
@@ -272,10 +271,16 @@ std::unique_ptr<DecodingCache> PythonLanguageModel::StartDecoding(
 at::Tensor PythonLanguageModel::Decode(const ParameterSet& parameters, const at::Tensor& tokens,
                                        DecodingCache& cache) const {
   auto& seen = static_cast<SeenTokens&>(cache);
-  seen.tokens = seen.tokens.defined() ? at::cat({seen.tokens, tokens}, 2) : tokens;
+  const bool is_first = !seen.tokens.defined();
+  // The module has one cache, so that of another text is made again.
+  const bool continues = network_->takes_cache() && cached_ == &cache && !is_first;
+  const int64_t before = continues ? seen.tokens.size(2) : 0;
+  seen.tokens = is_first ? tokens : at::cat({seen.tokens, tokens}, 2);
+  cached_ = &cache;
+  const int64_t all = seen.tokens.size(2);
   return network_
-      ->Forward(parameters, {.tokens = seen.tokens},
-                seen.positions.narrow(2, 0, seen.tokens.size(2)), 1, nullptr, nullptr)
+      ->Run(parameters, {.tokens = seen.tokens.narrow(2, before, all - before)},
+            seen.positions.narrow(2, 0, all), 1, nullptr, {.cached = before})
       .select(2, 0)
       .clone();
 }

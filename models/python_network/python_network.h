@@ -38,7 +38,7 @@ class PythonNetwork : public Network {
     // Of each member.
     std::vector<uint64_t> weight_seeds;
     // Receives warnings for people.
-    std::function<void(const std::string&)> warn;
+    std::function<void(const std::string&)> warn = [](const std::string&) {};
   };
 
   // Makes the module of every member and adds its slots, and then the encoding's, to `layout`.
@@ -56,17 +56,28 @@ class PythonNetwork : public Network {
 
   // What computes, for the provenance: "torch 1.13.0a0, Python 3.11.2".
   const std::string& versions() const { return versions_; }
+  // True if the module gives attention maps, and if it continues texts from a cache of its own.
+  bool gives_attention() const { return gives_attention_; }
+  bool takes_cache() const { return takes_cache_; }
 
   at::Tensor Forward(const ParameterSet& parameters, const NetworkInput& input,
                      const at::Tensor& positions, int64_t output_length,
-                     const DropoutNumbers* dropout, Capture* /*capture*/) const override {
-    return ForwardPass(parameters, input, positions, output_length, dropout, 0);
+                     const DropoutNumbers* dropout, Capture* capture) const override {
+    return Run(parameters, input, positions, output_length, dropout, {.capture = capture});
   }
-  // One of several passes of a step, counted from 0. Its inputs stay where they are until the next
-  // pass 0, for its backward pass.
-  at::Tensor ForwardPass(const ParameterSet& parameters, const NetworkInput& input,
-                         const at::Tensor& positions, int64_t output_length,
-                         const DropoutNumbers* dropout, int64_t pass) const;
+  struct Pass {
+    // Keeps attention if the module gives it. May be null.
+    Capture* capture = nullptr;
+    // One of several passes of a step, from 0. Its inputs stay where they are until the next pass
+    // 0, for its backward pass.
+    int64_t number = 0;
+    // Tokens before those of the input that the module's cache has; `positions` has them, too. 0
+    // starts a new cache, -1 uses none.
+    int64_t cached = -1;
+  };
+  at::Tensor Run(const ParameterSet& parameters, const NetworkInput& input,
+                 const at::Tensor& positions, int64_t output_length, const DropoutNumbers* dropout,
+                 const Pass& pass) const;
 
  private:
   PythonNetwork(std::unique_ptr<PythonProcess> child, const Options& options, int64_t outputs)
@@ -74,11 +85,15 @@ class PythonNetwork : public Network {
 
   // Says what is not finite, once.
   void WarnOfNumbers(int64_t member) const;
+  // Adds the maps of the last forward pass. Warns if the module fails to give them.
+  void KeepAttention(int64_t member, const at::TensorOptions& options, Capture& capture) const;
 
   const std::shared_ptr<PythonProcess> child_;
   const std::function<void(const std::string&)> warn_;
   const int64_t outputs_;
   std::string versions_;
+  bool gives_attention_ = false;
+  bool takes_cache_ = false;
   int64_t heads_ = 0;
   // Gives the bias of the module's attention; null for `own`.
   std::unique_ptr<Encoding> encoding_;
@@ -91,7 +106,7 @@ class PythonNetwork : public Network {
 };
 
 // The module reads a whole text and returns logits of the token after each. It must be causal.
-// Every token of an answer takes a call with all tokens before it.
+// Every token of an answer takes a call with all tokens before it, unless the module takes a cache.
 class PythonLanguageModel : public LanguageModel {
  public:
   explicit PythonLanguageModel(std::unique_ptr<PythonNetwork> network)
@@ -107,6 +122,8 @@ class PythonLanguageModel : public LanguageModel {
 
  private:
   const std::unique_ptr<PythonNetwork> network_;
+  // What the module's cache continues.
+  mutable const DecodingCache* cached_ = nullptr;
 };
 
 }  // namespace lengthwise::models

@@ -192,10 +192,8 @@ void CheckPythonNetwork(const Blueprint& blueprint, Problems& problems) {
       "training.precision", "must be \"float32\" or \"float64\" for the network \"python\"",
       problems);
   const v1::Evaluation& evaluation = blueprint.evaluation;
-  Require(evaluation.attention_lengths().empty() && evaluation.projection().lengths().empty() &&
-              evaluation.embedding_noise().empty(),
-          "evaluation", "must have no attention, projection or noise for the network \"python\"",
-          problems);
+  Require(evaluation.projection().lengths().empty() && evaluation.embedding_noise().empty(),
+          "evaluation", "must have no projection or noise for the network \"python\"", problems);
 }
 
 int64_t LongestSequence(const Blueprint& blueprint) {

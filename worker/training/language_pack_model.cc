@@ -22,7 +22,7 @@ namespace {
 // Limits of the key-value cache while answers are generated.
 constexpr int64_t kCpuDecodingBytes = int64_t{1} << 30;
 constexpr int64_t kCudaDecodingBytes = int64_t{16} << 30;
-// A module keeps no cache, but reads whole texts, whose memory is unknown: some hundred at a time.
+// A module reads whole texts or keeps a cache, whose memory is unknown: some hundred at a time.
 constexpr int64_t kModuleDecodingBytes = int64_t{16} << 20;
 
 class LanguagePackModel : public PackTraining {

@@ -202,6 +202,9 @@ absl::StatusOr<PythonParts> CreatePythonParts(const Blueprint& blueprint,
                    PackParameters::Create(std::move(layout), blueprint, members, at::kCPU,
                                           network->Allocator()));
   RETURN_IF_ERROR(network->Bind(parameters->arena()));
+  if (!blueprint.evaluation.attention_lengths().empty() && !network->gives_attention()) {
+    warn("evaluation.attention_lengths: no maps, because the network has no method `attention`");
+  }
   std::string software = absl::StrCat(
       "network ", blueprint.network.parameters.String("file_sha256"), ", ", network->versions());
   return PythonParts{std::move(network), std::move(parameters), std::move(software)};

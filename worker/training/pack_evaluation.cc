@@ -230,6 +230,12 @@ void PackEvaluation::EmitMap(const Recipient& to, v1::AttentionMap map) {
     to.Warn("no attention map: this network keeps none");
     return;
   }
+  // A user's module may have more heads than the blueprint says.
+  const auto bytes = static_cast<int64_t>(map.probabilities().size()) / map.layers();
+  if (bytes > kMaxBytes) {
+    to.Warn(absl::StrCat("no attention map: for one layer ", TooLarge(bytes)));
+    return;
+  }
   for (v1::AttentionMap& part : InParts(std::move(map))) {
     v1::Event event;
     *event.mutable_attention_map() = std::move(part);

@@ -1,22 +1,27 @@
 // Runs trials of users' PyTorch modules. Skipped without a Python that has PyTorch.
 #include "models/python_network/python_network.h"
 
+#include <cstddef>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "ATen/ops/arange.h"
+#include "ATen/ops/full.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "c10/core/GradMode.h"
 #include "catalogue/entry.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "models/encodings/catalogue.h"
 #include "models/networks/catalogue.h"
 #include "models/parameters/arena.h"
 #include "models/parameters/layout.h"
@@ -207,6 +212,22 @@ TEST_F(PythonNetworkTest, ResumedTrialMatchesUninterrupted) {
   }
 }
 
+// No numbers, one number, a parameter that stays, truth values.
+TEST_F(PythonNetworkTest, OddParametersTrainAndResume) {
+  const v1::TrialSpecification trial = TrialOf(
+      Replaced("        self.dropout =",
+               "        self.none = torch.nn.Parameter(torch.zeros(0, 3))\n"
+               "        self.scale = torch.nn.Parameter(torch.tensor(2.0, dtype=torch.float64))\n"
+               "        self.fixed = torch.nn.Parameter(torch.ones(3), requires_grad=False)\n"
+               "        self.register_buffer('seen', torch.zeros(2, 3, dtype=torch.bool))\n"
+               "        self.dropout ="));
+  Session undisturbed;
+  Run(LeaseOf({trial}), undisturbed);
+  EXPECT_EQ(undisturbed.OutcomeOf(0).kind(), v1::Outcome::COMPLETED)
+      << undisturbed.OutcomeOf(0).reason();
+  ExpectSameAfterLoss(trial, undisturbed.asked() / 2, undisturbed);
+}
+
 TEST_F(PythonNetworkTest, DrainedTrialEndsWithTheUndisturbedModel) {
   const v1::TrialSpecification trial = TrialOf(kModule);
   Session undisturbed;
@@ -354,9 +375,62 @@ TEST_F(PythonNetworkTest, LearnsTextAndResumes) {
   }
 }
 
+// A model of one member that continues text, of the class Net of a trial's network.
+struct TextModel {
+  static constexpr int64_t kVocabulary = 7;
+
+  explicit TextModel(const v1::TrialSpecification& trial) {
+    catalogue::Parameters parameters;
+    for (const auto& [name, value] : trial.network().parameters()) {
+      if (value.kind_case() == google::protobuf::Value::kStringValue) {
+        parameters.Set(name, value.string_value());
+      }
+    }
+    parameters.Set("arguments", std::string());
+    parameters.Set("heads", int64_t{2});
+    catalogue::Parameters encoding;
+    std::vector<catalogue::Problem> problems;
+    for (const models::EncodingEntry* entry : models::EncodingEntries()) {
+      if (entry->name == "alibi") encoding = catalogue::Resolve(*entry, {}, "", problems);
+    }
+    auto network =
+        models::PythonNetwork::Create(
+            {.interpreter = Interpreter(),
+             .archive = absl::StrCat(testing::TempDir(), "/", parameters.String("file_sha256")),
+             .precision = "float32",
+             .weight_seeds = {1}},
+            parameters, "alibi", encoding,
+            {.input_columns = kVocabulary, .output_columns = kVocabulary, .longest_sequence = 9},
+            layout)
+            .value();
+    arena = std::make_unique<models::ParameterArena>(layout, 1, at::kFloat, at::kCPU,
+                                                     network->Allocator());
+    EXPECT_TRUE(network->Bind(*arena).ok());
+    model = std::make_unique<models::PythonLanguageModel>(std::move(network));
+  }
+
+  // Continues prompts by the likeliest tokens. Returns the logits of each, [1, B, V].
+  std::vector<at::Tensor> Continue(at::Tensor next, int64_t tokens) const {
+    const auto cache = model->StartDecoding(Members(), next.size(1), positions);
+    std::vector<at::Tensor> logits;
+    for (int64_t i = 0; i < tokens; ++i) {
+      logits.push_back(model->Decode(Members(), next, *cache));
+      next = logits.back().argmax(-1).unsqueeze(-1);
+    }
+    return logits;
+  }
+  models::ParameterSet Members() const { return arena->Members(0, 1); }
+
+  const at::Tensor positions = at::arange(9).view({1, 1, 9});
+  // The arena needs the layout.
+  models::ParameterLayout layout;
+  std::unique_ptr<models::ParameterArena> arena;
+  std::unique_ptr<models::PythonLanguageModel> model;
+};
+
 // Prompts are continued with what the module says next: after each token it wants the one above.
 TEST_F(PythonNetworkTest, AnswersAreDecodedTokenByToken) {
-  const v1::TrialSpecification trial = TrialOf(R"py(
+  const TextModel text(TrialOf(R"py(
 import torch
 
 class Net(torch.nn.Module):
@@ -367,38 +441,124 @@ class Net(torch.nn.Module):
 
     def forward(self, tokens):
         return self.scale * torch.nn.functional.one_hot((tokens + 1) % self.outputs, self.outputs)
-)py");
-  constexpr int64_t kVocabulary = 7;
-  models::ParameterLayout layout;
-  catalogue::Parameters parameters;
-  for (const auto& [name, value] : trial.network().parameters()) {
-    if (value.kind_case() == google::protobuf::Value::kStringValue) {
-      parameters.Set(name, value.string_value());
+)py"));
+  const c10::NoGradGuard no_gradients;
+  const std::vector<at::Tensor> logits = text.Continue(at::arange(4).view({1, 2, 2}), 5);
+  for (int64_t i = 0; i < 5; ++i) {
+    const at::Tensor next = logits[i].argmax(-1).flatten();
+    EXPECT_EQ(next[0].item<int64_t>(), (2 + i) % TextModel::kVocabulary);
+    EXPECT_EQ(next[1].item<int64_t>(), (4 + i) % TextModel::kVocabulary);
+  }
+}
+
+// Attention with the bias of an encoding, whose keys and values the cache keeps.
+constexpr char kCachedModule[] = R"py(
+import torch
+
+class Net(torch.nn.Module):
+    def __init__(self, vocabulary, outputs, width=8):
+        super().__init__()
+        self.embedding = torch.nn.Embedding(vocabulary, width)
+        self.qkv = torch.nn.Linear(width, 3 * width)
+        self.out = torch.nn.Linear(width, outputs)
+
+    def forward(self, tokens, positions, attention_bias, cache=None):
+        features = self.embedding(tokens) + 0.1 * positions.unsqueeze(-1)
+        q, k, v = (x.unflatten(-1, (2, 4)).transpose(1, 2) for x in self.qkv(features).chunk(3, -1))
+        if cache is not None:
+            if cache:
+                assert tokens.shape[1] == 1, "the cache has the tokens before"
+                k, v = torch.cat([cache["k"], k], 2), torch.cat([cache["v"], v], 2)
+            cache.update(k=k, v=v)
+        before = k.shape[2] - q.shape[2]
+        logits = q @ k.transpose(-1, -2) / 2 + attention_bias
+        later = torch.ones(logits.shape[-2:], dtype=torch.bool).triu(1 + before)
+        self.weights = logits.masked_fill(later, float("-inf")).softmax(-1)
+        return self.out((self.weights @ v).transpose(1, 2).flatten(2))
+
+    def attention(self):
+        return [self.weights, self.weights.flip(1)]
+)py";
+
+std::string WithoutCache() {
+  std::string source = kCachedModule;
+  const std::string argument = ", cache=None";
+  return source.replace(source.find(argument), argument.size(), "")
+      .replace(source.find("        if cache is not None"), 8, "        cache = None\n        ");
+}
+
+TEST_F(PythonNetworkTest, CacheChangesNoAnswer) {
+  const TextModel cached(TrialOf(kCachedModule)), plain(TrialOf(WithoutCache()));
+  const c10::NoGradGuard no_gradients;
+  for (const at::Tensor& prompts : {at::arange(6).view({1, 2, 3}), at::arange(4).view({1, 4, 1})}) {
+    const std::vector<at::Tensor> ours = cached.Continue(prompts, 6);
+    const std::vector<at::Tensor> expected = plain.Continue(prompts, 6);
+    for (size_t i = 0; i < expected.size(); ++i) {
+      EXPECT_LT(ours[i].sub(expected[i]).abs().max().item<double>(), 1e-5) << i;
     }
   }
-  parameters.Set("arguments", std::string());
-  parameters.Set("heads", int64_t{0});
-  auto network =
-      models::PythonNetwork::Create(
-          {.interpreter = Interpreter(),
-           .archive = absl::StrCat(testing::TempDir(), "/", parameters.String("file_sha256")),
-           .precision = "float32",
-           .weight_seeds = {1}},
-          parameters, "own", {},
-          {.input_columns = kVocabulary, .output_columns = kVocabulary, .longest_sequence = 9},
-          layout)
-          .value();
-  models::ParameterArena arena(layout, 1, at::kFloat, at::kCPU, network->Allocator());
-  ASSERT_TRUE(network->Bind(arena).ok());
-  const models::PythonLanguageModel model(std::move(network));
+}
+
+TEST_F(PythonNetworkTest, TwoTextsDoNotShareACache) {
+  const TextModel text(TrialOf(kCachedModule));
   const c10::NoGradGuard no_gradients;
-  const at::Tensor positions = at::arange(9).view({1, 1, 9});
-  const auto cache = model.StartDecoding(arena.Members(0, 1), 2, positions);
-  at::Tensor next = at::arange(4).view({1, 2, 2});  // prompts 0 1 and 2 3
-  for (int64_t i = 0; i < 5; ++i) {
-    next = model.Decode(arena.Members(0, 1), next, *cache).argmax(-1).unsqueeze(-1);
-    EXPECT_EQ(next.flatten()[0].item<int64_t>(), (2 + i) % kVocabulary);
-    EXPECT_EQ(next.flatten()[1].item<int64_t>(), (4 + i) % kVocabulary);
+  const auto prompt = [](int64_t token) { return at::full({1, 1, 2}, token, at::kLong); };
+  const at::Tensor third = at::full({1, 1, 1}, 3, at::kLong);
+  const auto alone = text.model->StartDecoding(text.Members(), 1, text.positions);
+  (void)text.model->Decode(text.Members(), prompt(1), *alone);
+  const at::Tensor expected = text.model->Decode(text.Members(), third, *alone);
+  const auto first = text.model->StartDecoding(text.Members(), 1, text.positions);
+  const auto second = text.model->StartDecoding(text.Members(), 1, text.positions);
+  (void)text.model->Decode(text.Members(), prompt(1), *first);
+  (void)text.model->Decode(text.Members(), prompt(2), *second);
+  const at::Tensor ours = text.model->Decode(text.Members(), third, *first);
+  EXPECT_LT(ours.sub(expected).abs().max().item<double>(), 1e-5);
+}
+
+TEST_F(PythonNetworkTest, AttentionMapsAreRecorded) {
+  v1::TrialSpecification trial = TrialOf(kCachedModule);
+  SetEncoding("alibi", trial);
+  (*trial.mutable_network()->mutable_parameters())["heads"].set_number_value(2);
+  trial.mutable_evaluation()->add_attention_lengths(3);
+  trial.mutable_evaluation()->set_attention_sequences(1);
+  Session session;
+  Run(LeaseOf({trial}), session);
+  ASSERT_EQ(session.OutcomeOf(0).kind(), v1::Outcome::COMPLETED) << session.OutcomeOf(0).reason();
+  std::vector<v1::AttentionMap> maps;
+  for (const v1::Event& event : session.events(0)) {
+    if (event.has_attention_map()) maps.push_back(event.attention_map());
+  }
+  ASSERT_EQ(maps.size(), 1U);
+  EXPECT_EQ(maps[0].layers(), 2);
+  EXPECT_EQ(maps[0].heads(), 2);
+  const auto tokens = static_cast<size_t>(maps[0].tokens_size());
+  std::vector<float> weights(4 * tokens * tokens);
+  ASSERT_EQ(maps[0].probabilities().size(), weights.size() * sizeof(float));
+  std::memcpy(weights.data(), maps[0].probabilities().data(), maps[0].probabilities().size());
+  // Each query's weights have the sum 1, and the first token sees itself alone.
+  for (size_t row = 0; row < 4 * tokens; ++row) {
+    const auto begin = weights.begin() + static_cast<std::ptrdiff_t>(row * tokens);
+    EXPECT_NEAR(std::accumulate(begin, begin + static_cast<std::ptrdiff_t>(tokens), 0.0), 1, 1e-5);
+  }
+  EXPECT_EQ(weights[0], 1);
+  // The second layer has the heads of the first the other way round.
+  EXPECT_EQ(weights[tokens], weights[3 * tokens * tokens + tokens]);
+}
+
+TEST_F(PythonNetworkTest, MissingMapsLeaveATrialThatSucceeds) {
+  for (const auto& [source, reason] : std::vector<std::pair<std::string, std::string>>{
+           {kModule, "no maps, because the network has no method `attention`"},
+           {std::string(kModule) + "    def attention(self):\n        return self.maps\n",
+            "no attention map: net.py:28: AttributeError: "}}) {
+    v1::TrialSpecification trial = TrialOf(source);
+    trial.mutable_evaluation()->add_attention_lengths(3);
+    trial.mutable_evaluation()->set_attention_sequences(1);
+    Session session;
+    Run(LeaseOf({trial}), session);
+    EXPECT_EQ(session.OutcomeOf(0).kind(), v1::Outcome::COMPLETED) << session.OutcomeOf(0).reason();
+    std::string log;
+    for (const v1::Event& event : session.events(0)) log += event.log_line().text();
+    EXPECT_THAT(log, HasSubstr(reason));
   }
 }
 
