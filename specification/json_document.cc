@@ -54,9 +54,8 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
     const size_t place = message.find(" at line ");
     const size_t colon = place == message.npos ? message.npos : message.find(": ", place);
     if (colon == message.npos) {
-      // nlohmann reports a number too large for a double without a location.
-      problem_ = {"",
-                  absl::StrCat("not readable as JSON: ", message.substr(message.find("] ") + 2))};
+      // A number that is too large for a double.
+      Refuse(absl::StrCat("not readable as JSON: ", message.substr(message.find("] ") + 2)));
     } else {
       problem_ = {std::string(message.substr(place + 4, colon - place - 4)),
                   std::string(message.substr(colon + 2))};
@@ -70,8 +69,9 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
     std::string key;
   };
 
+  // nlohmann gives no line, so the field at the top is named.
   bool Refuse(std::string description) {
-    problem_ = {"", std::move(description)};
+    problem_ = {open_.empty() ? "" : open_.front().key, std::move(description)};
     return false;
   }
 

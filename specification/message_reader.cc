@@ -361,6 +361,10 @@ class Reader {
     if (node.kind == Node::Kind::kMap) {
       auto& fields = *value.mutable_struct_value()->mutable_fields();
       for (const auto& [name, child] : node.children) {
+        if (fields.contains(name)) {
+          Unread(Below(path, name), "given twice");
+          return false;
+        }
         if (!ReadScalars(*child, Below(path, name), depth - 1, fields[name])) return false;
       }
     } else if (node.kind == Node::Kind::kList) {

@@ -205,7 +205,7 @@ absl::Status ParseLine(absl::string_view text, Line& line) {
   line.Clear();
   if (text.find('\0') != absl::string_view::npos) {
     return absl::InvalidArgumentError(
-        absl::StrCat("has a NUL byte at column ", text.find('\0') + 1));
+        absl::StrCat("has a NUL byte at column ", text.find('\0') + 1, "; save the file as UTF-8"));
   }
   Handler handler(line);
   if (!Json::sax_parse(text.begin(), text.end(), &handler)) {
