@@ -4,7 +4,6 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <openssl/err.h>
-#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/epoll.h>
@@ -18,6 +17,7 @@
 #include <chrono>
 #include <cstring>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "platform/log.h"
@@ -78,10 +78,14 @@ std::pair<std::string, std::string> Split(absl::string_view address) {
   return {std::string(host), std::string(address.substr(colon + 1))};
 }
 
-int PortOf(const sockaddr_storage& address) {
-  return ntohs(address.ss_family == AF_INET
-                   ? reinterpret_cast<const sockaddr_in&>(address).sin_port
-                   : reinterpret_cast<const sockaddr_in6&>(address).sin6_port);
+// In network byte order.
+in_port_t& PortIn(sockaddr* address) {
+  return address->sa_family == AF_INET ? reinterpret_cast<sockaddr_in*>(address)->sin_port
+                                       : reinterpret_cast<sockaddr_in6*>(address)->sin6_port;
+}
+
+int PortOf(sockaddr_storage address) {
+  return ntohs(PortIn(reinterpret_cast<sockaddr*>(&address)));
 }
 
 sockaddr_storage LocalAddress(int socket) {
@@ -132,18 +136,13 @@ void CountKeyUpdate(int is_sent, int, int content, const void* bytes, size_t siz
   }
 }
 
-struct FreeAddresses {
-  void operator()(addrinfo* addresses) const { freeaddrinfo(addresses); }
-};
-using Addresses = std::unique_ptr<addrinfo, FreeAddresses>;
-
-Addresses Resolve(const std::string& host, const std::string& port, int flags) {
+std::shared_ptr<addrinfo> Resolve(const std::string& host, const std::string& port, int flags) {
   addrinfo hints = {};
   hints.ai_flags = flags;
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
   if (getaddrinfo(host.c_str(), port.c_str(), &hints, &found) != 0) return nullptr;
-  return Addresses(found);
+  return {found, freeaddrinfo};
 }
 
 void SetOption(int socket, int level, int option, int value) {
@@ -245,24 +244,18 @@ Edge::~Edge() { Stop(absl::ZeroDuration()); }
 absl::Status Edge::Bind() {
   auto [host, port] = Split(options_.listen);
   // "0.0.0.0" means every address of the machine, of IPv6 too if the machine has it.
-  std::vector<Addresses> candidates;
+  std::vector<std::shared_ptr<addrinfo>> candidates;
   if (host == "0.0.0.0") candidates.push_back(Resolve("::", port, AI_PASSIVE | AI_NUMERICHOST));
   candidates.push_back(Resolve(host, port, AI_PASSIVE));
-  for (const Addresses& addresses : candidates) {
+  for (const auto& addresses : candidates) {
     if (!listeners_.empty()) break;
     for (const addrinfo* each = addresses.get(); each != nullptr; each = each->ai_next) {
       if (each->ai_family != AF_INET && each->ai_family != AF_INET6) continue;
-      addrinfo address = *each;
-      sockaddr_storage where = {};
-      std::memcpy(&where, each->ai_addr, each->ai_addrlen);
+      // All of a name's addresses share the port of the first.
       if (!listeners_.empty()) {
-        // All of a name's addresses share the port of the first.
-        const in_port_t bound = htons(PortOf(LocalAddress(listeners_.front().get())));
-        (where.ss_family == AF_INET ? reinterpret_cast<sockaddr_in&>(where).sin_port
-                                    : reinterpret_cast<sockaddr_in6&>(where).sin6_port) = bound;
+        PortIn(each->ai_addr) = htons(PortOf(LocalAddress(listeners_.front().get())));
       }
-      address.ai_addr = reinterpret_cast<sockaddr*>(&where);
-      if (platform::Descriptor listener = ListenOn(address); listener.is_open()) {
+      if (platform::Descriptor listener = ListenOn(*each); listener.is_open()) {
         listeners_.push_back(std::move(listener));
       }
     }
@@ -303,12 +296,9 @@ void Edge::Wake() {
 
 void Edge::Run() {
   BlockSigpipe();
-  const auto add = [this](int descriptor, uint64_t what) {
-    epoll_event event = {.events = EPOLLIN, .data = {.u64 = what}};
-    epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, descriptor, &event);
-  };
-  add(wake_.get(), kWake);
-  for (size_t i = 0; i < listeners_.size(); ++i) add(listeners_[i].get(), i + 1);
+  epoll_event woken = {.events = EPOLLIN, .data = {.u64 = kWake}};
+  epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, wake_.get(), &woken);
+  WatchListeners(true);
 
   std::array<epoll_event, 256> events;
   while (true) {
@@ -341,16 +331,11 @@ void Edge::Run() {
           handshaken.swap(handshaken_);
         }
         for (const uint64_t id : handshaken) {
-          const auto found = connections_.find(id);
-          if (found == connections_.end()) continue;
-          Connection& connection = *found->second;
-          FinishHandshake(connection) ? Relay(connection) : Destroy(connection);
+          Connection* const connection = Find(id);
+          if (connection == nullptr) continue;
+          FinishHandshake(*connection) ? Relay(*connection) : Destroy(*connection);
         }
-        if (!stopping_) continue;
-        // A stopping server accepts no new connections.
-        for (const platform::Descriptor& listener : listeners_) {
-          epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, listener.get(), nullptr);
-        }
+        if (stopping_) WatchListeners(false);
         continue;
       }
       if (what <= listeners_.size()) {
@@ -358,42 +343,44 @@ void Edge::Run() {
         continue;
       }
       // An earlier event of this batch may have destroyed the connection.
-      const auto found = connections_.find(what / 2);
-      if (found == connections_.end()) continue;
-      Connection& connection = *found->second;
+      Connection* const connection = Find(what / 2);
+      if (connection == nullptr) continue;
       const bool is_broken = (events[i].events & (EPOLLERR | EPOLLHUP | EPOLLRDHUP)) != 0;
       if (is_broken && what % 2 == 0) {
-        Destroy(connection);  // the client is gone, or has reset the connection
+        Destroy(*connection);  // the client is gone, or has reset the connection
         continue;
       }
-      (what % 2 == 0 ? connection.client_is_readable : connection.inner_is_readable) = true;
-      Relay(connection);
+      (what % 2 == 0 ? connection->client_is_readable : connection->inner_is_readable) = true;
+      Relay(*connection);
     }
     for (const uint64_t id : ready) {
-      if (const auto found = connections_.find(id); found != connections_.end()) {
-        Relay(*found->second);
-      }
+      if (Connection* const connection = Find(id); connection != nullptr) Relay(*connection);
     }
     now = SteadyNow();
     while (!timers_.empty() && timers_.begin()->first <= now) {
-      const uint64_t id = timers_.begin()->second;
-      timers_.erase(timers_.begin());
-      const auto found = connections_.find(id);
-      if (found == connections_.end()) continue;
-      found->second->timer = absl::InfiniteFuture();
-      if (found->second->state == Connection::State::kClosing) {
-        Destroy(*found->second);
-      } else {
-        Relay(*found->second);
-      }
+      // A connection that ends takes its timer with it.
+      Connection& connection = *connections_.at(timers_.begin()->second);
+      SetTimer(connection, absl::InfiniteFuture());
+      const bool is_closing = connection.state == Connection::State::kClosing;
+      is_closing ? Destroy(connection) : Relay(connection);
     }
     if (listen_again_ <= now) {
       listen_again_ = absl::InfiniteFuture();
-      if (!stopping_) {
-        for (size_t i = 0; i < listeners_.size(); ++i) add(listeners_[i].get(), i + 1);
-      }
+      if (!stopping_) WatchListeners(true);
     }
   }
+}
+
+void Edge::WatchListeners(bool watch) {
+  for (size_t i = 0; i < listeners_.size(); ++i) {
+    epoll_event event = {.events = EPOLLIN, .data = {.u64 = i + 1}};
+    epoll_ctl(epoll_.get(), watch ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, listeners_[i].get(), &event);
+  }
+}
+
+Edge::Connection* Edge::Find(uint64_t id) {
+  const auto found = connections_.find(id);
+  return found == connections_.end() ? nullptr : found->second.get();
 }
 
 void Edge::Accept(int listener) {
@@ -407,9 +394,7 @@ void Edge::Accept(int listener) {
       if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
         EdgeLog().Warning(absl::StrCat("cannot accept connections now: ", std::strerror(errno),
                                        "; new clients wait, existing connections continue"));
-        for (const platform::Descriptor& each : listeners_) {
-          epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, each.get(), nullptr);
-        }
+        WatchListeners(false);
         listen_again_ = SteadyNow() + kAcceptPause;
       }
       return;
@@ -418,10 +403,8 @@ void Edge::Accept(int listener) {
     // An IPv6 client can use every address of its /64 network.
     if (host.size() == 16) host = host.substr(0, 8);
     const std::string address(host);
-    const int own_port = own_port_;
     const sockaddr_storage local = LocalAddress(client.get());
-    const bool is_own =
-        own_port != 0 && PortOf(from) == own_port && HostBytes(from) == HostBytes(local);
+    const bool is_own = PortOf(from) == own_port_ && HostBytes(from) == HostBytes(local);
     if (!is_own && !MakeRoom(address)) continue;
     Open(client.release(), address, Shown(from), is_own);
   }
@@ -448,19 +431,12 @@ bool Edge::MakeRoom(const std::string& address) {
     EdgeLog().Warning(absl::StrCat("the server is at its limit: ", connections_.size(),
                                    " connections, ", untrusted_, " of them without a valid call"));
     if (untrusted_ == 0) return false;
-    CloseOldestOfLargestAddress();
+    const auto largest = absl::c_max_element(addresses_, [](const auto& a, const auto& b) {
+      return a.second.untrusted.size() < b.second.untrusted.size();
+    });
+    Destroy(*largest->second.untrusted.front());
   }
   return true;
-}
-
-void Edge::CloseOldestOfLargestAddress() {
-  Address* largest = nullptr;
-  for (auto& [key, address] : addresses_) {
-    if (largest == nullptr || address.untrusted.size() > largest->untrusted.size()) {
-      largest = &address;
-    }
-  }
-  if (largest != nullptr && !largest->untrusted.empty()) Destroy(*largest->untrusted.front());
 }
 
 void Edge::Open(int client, const std::string& address, std::string shown, bool is_own) {
@@ -675,10 +651,6 @@ bool Edge::FromClient(Connection& connection, bool& moved) {
         connection.ssl_wants_write = error == SSL_ERROR_WANT_WRITE;
         if (connection.key_updates > kMostKeyUpdates) return false;
         if (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE) return true;
-        if (error != SSL_ERROR_ZERO_RETURN && error != SSL_ERROR_SYSCALL &&
-            error != SSL_ERROR_SSL) {
-          return false;
-        }
         size = 0;
       }
     } else {
@@ -700,10 +672,7 @@ bool Edge::FromClient(Connection& connection, bool& moved) {
       connection.from_client.append(bytes.data(), bytes.size());
     }
   }
-  if (!taken.ok()) {
-    Refuse(connection, taken.status().message());
-    return true;
-  }
+  if (!taken.ok()) Refuse(connection, taken.status().message());
   return true;
 }
 
@@ -775,11 +744,10 @@ void Edge::RefuseLargestMessages() {
     return std::make_pair(principal == nullptr ? 0 : principal->message_bytes,
                           connection.message_bytes);
   };
-  Connection* largest = nullptr;
-  for (const auto& [id, each] : connections_) {
-    if (largest == nullptr || held(*each) > held(*largest)) largest = each.get();
-  }
-  Refuse(*largest, "the server holds too many unfinished messages; try again later");
+  const auto largest = absl::c_max_element(connections_, [&](const auto& a, const auto& b) {
+    return held(*a.second) < held(*b.second);
+  });
+  Refuse(*largest->second, "the server holds too many unfinished messages; try again later");
 }
 
 void Edge::Refuse(Connection& connection, absl::string_view reason) {
@@ -859,62 +827,41 @@ void Edge::SetTimer(Connection& connection, absl::Time time) {
 }
 
 absl::Status Edge::CheckReachable(absl::Duration patience) {
-  const absl::Time deadline = SteadyNow() + patience;
-  const auto wait = [&](int socket, int events) {
-    pollfd one = {.fd = socket, .events = static_cast<short>(events), .revents = 0};
-    const int64_t left = absl::ToInt64Milliseconds(deadline - SteadyNow());
-    return left > 0 && poll(&one, 1, static_cast<int>(left)) == 1;
-  };
+  // If the socket is bound to every address, this one leads to the loopback address.
   sockaddr_storage to = LocalAddress(listeners_.front().get());
-  // A socket bound to every address is reachable on the loopback address.
-  if (to.ss_family == AF_INET) {
-    auto& ip = reinterpret_cast<sockaddr_in&>(to).sin_addr;
-    if (ip.s_addr == htonl(INADDR_ANY)) ip.s_addr = htonl(INADDR_LOOPBACK);
-  } else {
-    auto& ip = reinterpret_cast<sockaddr_in6&>(to).sin6_addr;
-    if (IN6_IS_ADDR_UNSPECIFIED(&ip)) ip = in6addr_loopback;
+  const platform::Descriptor client(socket(to.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  for (const int option : {SO_RCVTIMEO, SO_SNDTIMEO}) {
+    const timeval limit = absl::ToTimeval(patience);
+    setsockopt(client.get(), SOL_SOCKET, option, &limit, sizeof(limit));
   }
-  const platform::Descriptor client(
-      socket(to.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (!client.is_open()) return absl::UnavailableError(std::strerror(errno));
   // Binds before connecting, so that the edge recognizes this connection by its port.
   sockaddr_storage from = to;
-  (from.ss_family == AF_INET ? reinterpret_cast<sockaddr_in&>(from).sin_port
-                             : reinterpret_cast<sockaddr_in6&>(from).sin6_port) = 0;
+  PortIn(reinterpret_cast<sockaddr*>(&from)) = 0;
   const socklen_t size = to.ss_family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
-  if (bind(client.get(), reinterpret_cast<const sockaddr*>(&from), size) != 0) {
+  if (!client.is_open() ||
+      bind(client.get(), reinterpret_cast<const sockaddr*>(&from), size) != 0) {
     return absl::UnavailableError(std::strerror(errno));
   }
   own_port_ = PortOf(LocalAddress(client.get()));
-  if (connect(client.get(), reinterpret_cast<const sockaddr*>(&to), size) != 0 &&
-      errno != EINPROGRESS) {
-    return absl::UnavailableError(std::strerror(errno));
+  if (connect(client.get(), reinterpret_cast<const sockaddr*>(&to), size) != 0) {
+    return absl::UnavailableError(errno == EINPROGRESS ? "the connection is not accepted"
+                                                       : std::strerror(errno));
   }
-  if (!wait(client.get(), POLLOUT)) return absl::UnavailableError("the connection is not accepted");
-  Ssl ssl;
-  if (client_tls_ != nullptr) {
-    ssl.reset(SSL_new(client_tls_.get()));
+  char byte = 0;
+  errno = 0;
+  ssize_t received = 0;
+  if (client_tls_ == nullptr) {
+    received = recv(client.get(), &byte, 1, 0);
+  } else {
+    const Ssl ssl(SSL_new(client_tls_.get()));
     SSL_set_fd(ssl.get(), client.get());
     SSL_set_connect_state(ssl.get());
+    ERR_clear_error();
+    received = SSL_read(ssl.get(), &byte, 1);
   }
-  while (true) {
-    char byte = 0;
-    int events = 0;
-    if (ssl != nullptr) {
-      ERR_clear_error();
-      const int result = SSL_read(ssl.get(), &byte, 1);
-      if (result == 1) return absl::OkStatus();
-      const int error = SSL_get_error(ssl.get(), result);
-      if (error == SSL_ERROR_WANT_READ) events = POLLIN;
-      if (error == SSL_ERROR_WANT_WRITE) events = POLLOUT;
-    } else {
-      const ssize_t result = recv(client.get(), &byte, 1, 0);
-      if (result == 1) return absl::OkStatus();
-      if (result < 0 && errno == EAGAIN) events = POLLIN;
-    }
-    if (events == 0) return absl::UnavailableError("the connection is broken off");
-    if (!wait(client.get(), events)) return absl::UnavailableError("nothing answers");
-  }
+  if (received == 1) return absl::OkStatus();
+  return absl::UnavailableError(errno == EAGAIN ? "nothing answers"
+                                                : "the connection is broken off");
 }
 
 }  // namespace lengthwise::server

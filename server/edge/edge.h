@@ -95,8 +95,8 @@ class Edge {
   Peers& peers() { return peers_; }
 
   // Reaches the server as a client on this machine would: connects, uses TLS if the port does, and
-  // waits for gRPC's first bytes, for at most `patience`. UNAVAILABLE with the reason. One thread
-  // at a time. The limits on connections do not count this connection.
+  // waits for gRPC's first bytes; each step takes at most `patience`. UNAVAILABLE with the reason.
+  // One thread at a time. The limits on connections do not count this connection.
   absl::Status CheckReachable(absl::Duration patience);
 
  private:
@@ -112,9 +112,12 @@ class Edge {
   // Wakes the relaying thread; any thread.
   void Wake();
   // Only the relaying thread calls the functions below.
+  // Accepts connections, or leaves them in the kernel's queue.
+  void WatchListeners(bool watch);
+  // Null if the connection has ended.
+  Connection* Find(uint64_t id);
   void Accept(int listener);
   bool MakeRoom(const std::string& address);
-  void CloseOldestOfLargestAddress();
   void Open(int client, const std::string& address, std::string shown, bool is_own);
   bool ConnectToGrpc(Connection& connection);
   // Moves available bytes in both directions. May destroy the connection.
@@ -157,7 +160,6 @@ class Edge {
   std::vector<uint64_t> handshaken_ ABSL_GUARDED_BY(handshaken_mutex_);
 
   int64_t most_connections_ = 0;
-  bool listening_ = true;
   absl::Time listen_again_ = absl::InfiniteFuture();
   uint64_t next_id_ = 1;
   absl::flat_hash_map<uint64_t, std::shared_ptr<Connection>> connections_;

@@ -295,14 +295,15 @@ absl::StatusOr<size_t> FrameGuard::FromClient(absl::string_view bytes, absl::Tim
     if (frame_passes_) to_server.append(rest.data(), count);
     rest.remove_prefix(count);
   };
-  while (preface_ < kPreface.size() && !rest.empty() && !not_http2_) {
+  if (preface_ < kPreface.size()) {
     const size_t part = std::min(rest.size(), kPreface.size() - preface_);
-    not_http2_ = rest.substr(0, part) != kPreface.substr(preface_, part);
+    if (rest.substr(0, part) != kPreface.substr(preface_, part)) {
+      return absl::InvalidArgumentError(
+          "this is not HTTP/2; does the client use TLS where the server does not?");
+    }
     preface_ += part;
     pass(part);
   }
-  // gRPC rejects another protocol by its first bytes, so the rest is dropped.
-  if (not_http2_) return bytes.size();
   while (true) {
     if (!in_frame_) {
       if (rest.size() < kHeaderBytes) return bytes.size() - rest.size();

@@ -163,8 +163,7 @@ class FrameGuard {
   absl::Time retry_at_ = absl::InfiniteFuture();
 
   // Client to server.
-  size_t preface_ = 0;      // bytes of the preface received
-  bool not_http2_ = false;  // another protocol's preface: gRPC sees only its start
+  size_t preface_ = 0;  // bytes of the preface received
   bool in_frame_ = false;
   Frame frame_;
   bool frame_passes_ = true;

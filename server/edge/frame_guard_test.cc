@@ -370,11 +370,14 @@ TEST_F(FrameGuardTest, OwnFramesStandBetweenTheServers) {
   EXPECT_EQ(Server(answer.substr(12)), answer.substr(12) + Frame(kRstStream, 0, 1, Number(11, 4)));
 }
 
-TEST_F(FrameGuardTest, ServerSeesOnlyTheStartOfAnotherProtocol) {
-  const std::string hello = "\x16\x03\x01 a TLS ClientHello where plain text is spoken";
-  EXPECT_EQ(Client(hello), hello.substr(0, 24));
-  EXPECT_EQ(Client("more"), "");
-  EXPECT_TRUE(status_.ok());
+TEST_F(FrameGuardTest, AnotherProtocolEndsTheConnection) {
+  EXPECT_EQ(Client("PRI"), "PRI");
+  EXPECT_EQ(Client("VATE * HTTP/1.1\r\n"), "");
+  EXPECT_THAT(std::string(status_.message()), HasSubstr("this is not HTTP/2"));
+  FrameGuard guard(Small(), Admit);
+  std::string seen;
+  EXPECT_FALSE(guard.FromClient("\x16\x03\x01 a TLS ClientHello", now_, seen).ok());
+  EXPECT_EQ(seen, "");
 }
 
 }  // namespace
