@@ -358,8 +358,7 @@ absl::StatusOr<v1::Experiment> Connection::ChangeOwner(const std::string& name,
   v1::ChangeOwnerRequest request;
   request.set_name(name);
   request.set_owner(owner);
-  return Stubs::Call(*stubs_->experiments, &v1::ExperimentService::Stub::ChangeOwner, request,
-                     *this, options_.timeout);
+  return Stubs::Call(*this, &Experiments::ChangeOwner, request, options_.timeout);
 }
 
 absl::StatusOr<v1::Trial> Connection::GetTrial(const std::string& name) {
@@ -484,8 +483,7 @@ absl::StatusOr<std::string> Connection::DownloadNetwork(const std::string& trial
   v1::DownloadModelRequest request;
   request.set_name(trial + "/network");
   ASSIGN_OR_RETURN(const auto parts,
-                   Stubs::Collect(*stubs_->experiments, &v1::ExperimentService::Stub::DownloadModel,
-                                  request, *this, options_.create_timeout));
+                   Stubs::Collect(*this, &Experiments::DownloadModel, request, options_.create_timeout));
   std::string archive;
   for (const v1::DownloadModelResponse& part : parts) archive += part.data();
   return archive;

@@ -578,6 +578,11 @@ TEST_F(WorkerServiceTest, LaterProcessWithAnIdFencesTheEarlierOne) {
   EXPECT_EQ(fenced.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
   EXPECT_THAT(fenced.error_message(), HasSubstr("another process has begun to work as"));
   EXPECT_TRUE(call("second", 2).ok());
+
+  ASSERT_TRUE(call("third", 1).ok());
+  EXPECT_EQ(call("first", 3).error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_EQ(call("second", 3).error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_TRUE(call("third", 2).ok());
 }
 
 // Workers of 0.2 register first, with version 3 of the API.

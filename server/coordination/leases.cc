@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/util/time_util.h"
 #include "platform/failpoint.h"
@@ -28,6 +29,9 @@ google::protobuf::Duration ToDuration(absl::Duration duration) {
   return google::protobuf::util::TimeUtil::MicrosecondsToDuration(
       absl::ToInt64Microseconds(duration));
 }
+
+// Replaced processes of a worker that are remembered. They are told to end.
+constexpr size_t kMostReplaced = 16;
 
 // Digits of a lease id that prove its holder: 128 bits.
 constexpr size_t kProofDigits = 32;
@@ -119,11 +123,18 @@ absl::Status Leases::Register(const v1::SynchronizeRequest& request, const std::
   LENGTHWISE_FAILPOINT("engine.worker.register");
   RETURN_IF_ERROR(fleet_.Register(worker, caller, ledger_.Now(), ledger_.WallTime()));
   Scheduler& scheduler = ledger_.scheduler();
-  const WorkerSession* const before = scheduler.FindSession(worker.worker_id());
-  const std::string replaced = before == nullptr ? "" : before->id;
+  std::vector<std::string> replaced;
+  if (WorkerSession* const before = scheduler.FindSession(worker.worker_id()); before != nullptr) {
+    replaced = std::move(before->replaced);
+    replaced.push_back(std::move(before->id));
+    std::erase_if(replaced, [&](const std::string& session) {
+      return session.empty() || session == request.session();
+    });
+    if (replaced.size() > kMostReplaced) replaced.erase(replaced.begin());
+  }
   scheduler.Register(worker.worker_id(), worker.max_pack_size(), ledger_.Now(), experiment);
-  *scheduler.FindSession(worker.worker_id()) = {
-      .id = request.session(), .replaced = replaced == request.session() ? "" : replaced};
+  *scheduler.FindSession(worker.worker_id()) = {.id = request.session(),
+                                                .replaced = std::move(replaced)};
   ledger_.effects().log.emplace_back(
       platform::LogLevel::kInfo, absl::StrCat("worker ", worker.worker_id(), " of ", caller,
                                               " registered: ", worker.provenance().device(), " on ",
@@ -362,8 +373,8 @@ absl::Status Leases::Hear(const v1::SynchronizeRequest& request, const std::stri
         absl::FormatDuration(options_.lease_duration)));
   }
   const WorkerSession* const session = scheduler.FindSession(worker);
-  if (session != nullptr && owner == caller && !session->replaced.empty() &&
-      session->replaced == request.session()) {
+  if (session != nullptr && owner == caller &&
+      absl::c_linear_search(session->replaced, request.session())) {
     return absl::FailedPreconditionError(
         absl::StrCat("another process has begun to work as \"", worker,
                      "\"; give each worker an id of its own (--worker_id)"));

@@ -127,8 +127,8 @@ struct WantedPacks {
 // What the scheduler keeps of a worker's process for its caller.
 struct WorkerSession {
   std::string id;
-  // That of the process which this one replaced; empty: none. It may still live.
-  std::string replaced;
+  // Those of the processes that this one replaced, the newest last. They may still live.
+  std::vector<std::string> replaced;
   // Of its last call.
   int64_t number = 0;
   // The last lease that was granted to it, until it lists the lease. 0: none.
