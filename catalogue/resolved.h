@@ -38,15 +38,15 @@ Parameters Resolved(absl::Span<const Entry* const> entries, absl::string_view na
   return parameters;
 }
 
-// Returns a small form of an entry's parameters: 2 for "blocks" and "heads" and 16 for "d_model"
-// and "hidden_size", where it has them, and the given values.
+// Returns a small form of an entry's parameters: 2 for "blocks", "heads" and "loops", 16 for
+// "d_model" and "hidden_size", where it has them, and the given values.
 template <typename Entry>
 Parameters ResolvedSmall(absl::Span<const Entry* const> entries, absl::string_view name,
                          Parameters given = {}) {
   const Entry* const entry = Named(entries, name);
   if (entry == nullptr) return {};
   for (const auto& parameter : entry->parameters) {
-    if (parameter.name == "blocks" || parameter.name == "heads") {
+    if (parameter.name == "blocks" || parameter.name == "heads" || parameter.name == "loops") {
       given.Set(parameter.name, int64_t{2});
     } else if (parameter.name == "d_model" || parameter.name == "hidden_size") {
       given.Set(parameter.name, int64_t{16});

@@ -4,6 +4,7 @@
 #define LENGTHWISE_SPECIFICATION_TRAINING_DATA_H_
 
 #include <cstdint>
+#include <string>
 
 #include "catalogue/entry.h"
 #include "proto/specification.pb.h"
@@ -55,16 +56,24 @@ inline bool JoinsExamples(const v1::Packing& packing) {
   return packing.attend_across() || !RestartsPositions(packing);
 }
 
-// Returns true if prompts may attend to themselves in both directions: no loss counts a prompt's
-// tokens, and examples do not share attention or positions.
+// Returns true if a network may see whole prompts (below): no loss counts a prompt's tokens, and
+// examples do not share attention or positions.
 inline bool CountsAnswersApart(const v1::Packing& packing) {
   return packing.answers_only() && !JoinsExamples(packing);
 }
 
-// Returns true if a network with these parameters attends bidirectionally within prompts.
+// Returns the parameter for which a text network must know where prompts end: it attends
+// bidirectionally within them, or their lengths determine its loops. Empty if it need not know.
+inline std::string PromptParameter(const catalogue::Parameters& network) {
+  const auto has = [&](const char* name) { return network.values().contains(name); };
+  if (has("prompt_attention") && network.String("prompt_attention") == "bidirectional") {
+    return "prompt_attention";
+  }
+  return has("loops_per_token") && network.Double("loops_per_token") > 0 ? "loops_per_token" : "";
+}
+
 inline bool SeesWholePrompts(const catalogue::Parameters& network) {
-  return network.values().contains("prompt_attention") &&
-         network.String("prompt_attention") == "bidirectional";
+  return !PromptParameter(network).empty();
 }
 
 }  // namespace lengthwise::specification

@@ -7,6 +7,7 @@
 // clang-format off
 #define LENGTHWISE_NETWORKS(NETWORK) \
   NETWORK(Encoder) \
+  NETWORK(LoopedEncoder) \
   NETWORK(LayerwiseEncoder) \
   NETWORK(PositionalAttention) \
   NETWORK(GraphNetwork) \
@@ -17,7 +18,8 @@
   NETWORK(TapeRnn)
 
 #define LENGTHWISE_LANGUAGE_MODELS(MODEL) \
-  MODEL(CausalDecoder)
+  MODEL(CausalDecoder) \
+  MODEL(LoopedDecoder)
 // clang-format on
 
 #endif  // LENGTHWISE_MODELS_NETWORKS_ALL_NETWORKS_H_

@@ -1,5 +1,7 @@
 #include "models/networks/catalogue.h"
 
+#include <algorithm>
+#include <cmath>
 #include <string>
 #include <utility>
 
@@ -12,20 +14,32 @@
 namespace lengthwise::models {
 namespace {
 
-catalogue::ParameterEntry HeadsParameter(int64_t default_value) {
-  return {.name = "heads",
+catalogue::ParameterEntry SizeParameter(const std::string& name, int64_t default_value,
+                                        const std::string& documentation, double maximum = 1024,
+                                        double minimum = 1) {
+  return {.name = name,
           .default_value = default_value,
-          .documentation = "Attention heads; a divisor of d_model.",
-          .minimum = 1,
-          .maximum = 256};
+          .documentation = documentation,
+          .minimum = minimum,
+          .maximum = maximum};
+}
+
+catalogue::ParameterEntry BlocksParameter(
+    int64_t default_value,
+    const std::string& documentation = "Blocks of attention and feed-forward layers.") {
+  return SizeParameter("blocks", default_value, documentation, 256);
+}
+
+catalogue::ParameterEntry HeadsParameter(int64_t default_value) {
+  return SizeParameter("heads", default_value, "Attention heads; a divisor of d_model.", 256);
 }
 
 catalogue::ParameterEntry WidthParameter(int64_t default_value) {
-  return {.name = "d_model",
-          .default_value = default_value,
-          .documentation = "Features of a token.",
-          .minimum = 1,
-          .maximum = 8192};
+  return SizeParameter("d_model", default_value, "Features of a token.", 8192);
+}
+
+catalogue::ParameterEntry FeedForwardParameter(const std::string& documentation) {
+  return SizeParameter("d_ff", 0, documentation, 32768, 0);
 }
 
 void CheckHeads(const catalogue::Parameters& parameters, absl::string_view path,
@@ -74,18 +88,11 @@ NetworkEntry Encoder() {
                         "addition (Vaswani et al. 2017; randomized positional encodings, section "
                         "4). It reads the input and one empty token per output.",
        .parameters =
-           {{.name = "blocks",
-             .default_value = int64_t{5},
-             .documentation = "Blocks of attention and feed-forward layers.",
-             .minimum = 1,
-             .maximum = 256},
+           {BlocksParameter(5),
             HeadsParameter(8),
             WidthParameter(64),
-            {.name = "d_ff",
-             .default_value = int64_t{0},
-             .documentation = "Features between the two feed-forward layers; 0 means 4 * d_model.",
-             .minimum = 0,
-             .maximum = 32768},
+            FeedForwardParameter(
+                "Features between the two feed-forward layers; 0 means 4 * d_model."),
             {.name = "attention",
              .default_value = std::string("softmax"),
              .documentation =
@@ -115,6 +122,53 @@ NetworkEntry Encoder() {
       TransformerContext};
 }
 
+void CheckLoops(const catalogue::Parameters& parameters, absl::string_view path,
+                std::vector<catalogue::Problem>& problems) {
+  if (parameters.Int("loops") > 0 || parameters.Double("loops_per_token") > 0) return;
+  problems.push_back({.field = absl::StrCat(path, ".loops"),
+                      .description = "got 0, and no loops_per_token: set either above 0"});
+}
+
+// `entry` with a loop around its blocks.
+NetworkEntry Looped(NetworkEntry entry, const std::string& name, const std::string& title) {
+  entry.documentation = absl::StrCat(
+      "The network ", entry.name,
+      " whose blocks are one function f, applied T times with the same weights: h_0 = 0, h_t = "
+      "f(h_{t-1} + e), where e are the embeddings (Fan et al. 2024, \"Looped Transformers for "
+      "Length Generalization\", arXiv 2409.15647).");
+  entry.name = name;
+  entry.title = title;
+  entry.parameters.front().default_value = int64_t{1};  // blocks
+  entry.parameters.insert(
+      entry.parameters.begin() + 1,
+      {SizeParameter("loops", 8,
+                     "Times T that the blocks are applied. The paper has T = n for parity and "
+                     "copying, and n + 1 for addition; see loops_per_token.",
+                     256, 0),
+       {.name = "loops_per_token",
+        .default_value = 0.0,
+        .documentation = "Adds this times n to T, rounded, where n counts the tokens of the input, "
+                         "or of a text's prompt. For T = n set loops to 0 and this to 1.",
+        .minimum = 0,
+        .maximum = 16},
+       {.name = "inject_input",
+        .default_value = true,
+        .documentation = "Adds e in every loop. False: only in the first."}});
+  return entry;
+}
+
+void CheckLoopedEncoder(const catalogue::Parameters& parameters, absl::string_view path,
+                        std::vector<catalogue::Problem>& problems) {
+  CheckEncoder(parameters, path, problems);
+  CheckLoops(parameters, path, problems);
+}
+
+NetworkEntry LoopedEncoder() {
+  NetworkEntry entry = Looped(Encoder(), "looped_encoder", "Looped Transformer encoder");
+  entry.check = CheckLoopedEncoder;
+  return entry;
+}
+
 NetworkEntry LayerwiseEncoder() {
   return {
       {.name = "layerwise_encoder",
@@ -124,18 +178,11 @@ NetworkEntry LayerwiseEncoder() {
                         "(relational reasoning on Latin squares, as its released code; section 2.2 "
                         "names a standard encoder).",
        .parameters =
-           {{.name = "blocks",
-             .default_value = int64_t{4},
-             .documentation = "Blocks of attention and feed-forward layers.",
-             .minimum = 1,
-             .maximum = 256},
+           {BlocksParameter(4),
             HeadsParameter(1),
             WidthParameter(160),
-            {.name = "d_ff",
-             .default_value = int64_t{0},
-             .documentation = "Features between the two feed-forward layers; 0 means 4 * d_model.",
-             .minimum = 0,
-             .maximum = 32768},
+            FeedForwardParameter(
+                "Features between the two feed-forward layers; 0 means 4 * d_model."),
             {.name = "outer_gelu",
              .default_value = true,
              .documentation = "Applies gelu after the second feed-forward layer as well, as in the "
@@ -224,19 +271,12 @@ NetworkEntry PositionalAttention() {
              .default_value = false,
              .documentation = "Puts a token's number at the token's own index of a vector of "
                               "zeros, so that the input tells its position (appendix G)."},
-            {.name = "blocks",
-             .default_value = int64_t{4},
-             .documentation = "Blocks of attention and feed-forward layers: ceil(log2 n) + 1 in "
-                              "the paper, 4 for vectors of 8 numbers.",
-             .minimum = 1,
-             .maximum = 256},
+            BlocksParameter(4,
+                            "Blocks of attention and feed-forward layers: ceil(log2 n) + 1 in "
+                            "the paper, 4 for vectors of 8 numbers."),
             HeadsParameter(2),
             WidthParameter(64),
-            {.name = "d_ff",
-             .default_value = int64_t{0},
-             .documentation = "Features between the two feed-forward layers; 0 means d_model.",
-             .minimum = 0,
-             .maximum = 32768},
+            FeedForwardParameter("Features between the two feed-forward layers; 0 means d_model."),
             {.name = "scaled",
              .default_value = true,
              .documentation = "Divides logits by sqrt(d_k), as in the released code; equations (2) "
@@ -258,55 +298,38 @@ EncodingContext GraphNetworkContext(const catalogue::Parameters& parameters) {
 }
 
 NetworkEntry GraphNetwork() {
-  return {{.name = "graph_network",
-           .title = "Graph network",
-           .documentation = "A graph convolutional or graph attention network whose nodes are the "
-                            "tokens (positional attention, appendix H). The paper gives no sizes; "
-                            "the defaults are the depth and width of its other networks.",
-           .parameters = {{.name = "architecture",
-                           .default_value = std::string("convolution"),
-                           .documentation = "\"convolution\" (GCN) or \"attention\" (GAT).",
-                           .allowed = {"convolution", "attention"}},
-                          {.name = "graph",
-                           .default_value = std::string("complete"),
-                           .documentation =
-                               "\"complete\": every token is connected to every other. \"star\": "
-                               "every token is connected to the last one, the scratchpad.",
-                           .allowed = {"complete", "star"}},
-                          {.name = "self_connections",
-                           .default_value = true,
-                           .documentation =
-                               "Connects every token to itself, too. The paper does not say; its "
-                               "numbers on stars are those of graphs without."},
-                          {.name = "blocks",
-                           .default_value = int64_t{4},
-                           .documentation = "Rounds of message passing.",
-                           .minimum = 1,
-                           .maximum = 256},
-                          {.name = "heads",
-                           .default_value = int64_t{2},
-                           .documentation = "Heads of graph attention; a divisor of d_model.",
-                           .minimum = 1,
-                           .maximum = 256},
-                          WidthParameter(64)}},
-          /*task_kinds=*/{tasks::TaskKind::kRegression},
-          CheckHeads,
-          GraphNetworkContext};
+  return {
+      {.name = "graph_network",
+       .title = "Graph network",
+       .documentation = "A graph convolutional or graph attention network whose nodes are the "
+                        "tokens (positional attention, appendix H). The paper gives no sizes; "
+                        "the defaults are the depth and width of its other networks.",
+       .parameters =
+           {{.name = "architecture",
+             .default_value = std::string("convolution"),
+             .documentation = "\"convolution\" (GCN) or \"attention\" (GAT).",
+             .allowed = {"convolution", "attention"}},
+            {.name = "graph",
+             .default_value = std::string("complete"),
+             .documentation = "\"complete\": every token is connected to every other. \"star\": "
+                              "every token is connected to the last one, the scratchpad.",
+             .allowed = {"complete", "star"}},
+            {.name = "self_connections",
+             .default_value = true,
+             .documentation = "Connects every token to itself, too. The paper does not say; its "
+                              "numbers on stars are those of graphs without."},
+            BlocksParameter(4, "Rounds of message passing."),
+            SizeParameter("heads", 2, "Heads of graph attention; a divisor of d_model.", 256),
+            WidthParameter(64)}},
+      /*task_kinds=*/{tasks::TaskKind::kRegression},
+      CheckHeads,
+      GraphNetworkContext};
 }
 
 // Networks of "Neural Networks and the Chomsky Hierarchy" (recurrent.cc).
 
 EncodingContext RecurrentContext(const catalogue::Parameters& parameters) {
   return {.d_model = parameters.Int("hidden_size"), .blocks = 1, .reads_in_order = true};
-}
-
-catalogue::ParameterEntry SizeParameter(const std::string& name, int64_t default_value,
-                                        const std::string& documentation, double maximum = 1024) {
-  return {.name = name,
-          .default_value = default_value,
-          .documentation = documentation,
-          .minimum = 1,
-          .maximum = maximum};
 }
 
 catalogue::ParameterEntry CellParameter() {
@@ -322,12 +345,10 @@ NetworkEntry Recurrent(const std::string& name, const std::string& title,
                        std::vector<catalogue::ParameterEntry> own = {}) {
   std::vector<catalogue::ParameterEntry> parameters = {
       SizeParameter("hidden_size", 256, "Features of the hidden state.", 8192),
-      {.name = "computation_steps",
-       .default_value = int64_t{0},
-       .documentation = "Computation tokens between input and answer, for each token of the input "
-                        "(computation_steps_mult of the published code).",
-       .minimum = 0,
-       .maximum = 16}};
+      SizeParameter("computation_steps", 0,
+                    "Computation tokens between input and answer, for each token of the input "
+                    "(computation_steps_mult of the published code).",
+                    16, 0)};
   parameters.insert(parameters.end(), own.begin(), own.end());
   return {
       {.name = name,
@@ -380,16 +401,10 @@ NetworkEntry NondeterministicStackRnn() {
       "A recurrent network that reads the top symbols of all runs of a weighted pushdown automaton "
       "(DuSell and Chiang 2020). Time and memory grow with the square of the sequence's length.",
       {CellParameter(),
-       {.name = "stack_states",
-        .default_value = int64_t{2},
-        .documentation = "States of the automaton. The published code has no default.",
-        .minimum = 1,
-        .maximum = 16},
-       {.name = "stack_symbols",
-        .default_value = int64_t{2},
-        .documentation = "Symbols of the stack. The published code has no default.",
-        .minimum = 1,
-        .maximum = 16},
+       SizeParameter("stack_states", 2,
+                     "States of the automaton. The published code has no default.", 16),
+       SizeParameter("stack_symbols", 2, "Symbols of the stack. The published code has no default.",
+                     16),
        {.name = "read_states",
         .default_value = false,
         .documentation = "Reads pairs of a state and a symbol instead of symbols."}});
@@ -439,18 +454,10 @@ NetworkEntry CausalDecoder() {
            "gated feed-forward layers and no biases (decimal addition, Table E.1). The default is "
            "the paper's model of 25M parameters. For 2M, 5M and 268M set blocks to 2, 4 and 16, "
            "d_model to 256, 256 and 1024, and heads to 4, 4 and 16.",
-       .parameters = {{.name = "blocks",
-                       .default_value = int64_t{6},
-                       .documentation = "Blocks of attention and feed-forward layers.",
-                       .minimum = 1,
-                       .maximum = 256},
+       .parameters = {BlocksParameter(6),
                       HeadsParameter(8),
                       WidthParameter(512),
-                      {.name = "d_ff",
-                       .default_value = int64_t{0},
-                       .documentation = "Features of gate and value; 0 means 4 * d_model.",
-                       .minimum = 0,
-                       .maximum = 32768},
+                      FeedForwardParameter("Features of gate and value; 0 means 4 * d_model."),
                       {.name = "norm",
                        .default_value = std::string("sandwich"),
                        .documentation =
@@ -490,6 +497,18 @@ NetworkEntry CausalDecoder() {
       /*task_kinds=*/{tasks::TaskKind::kText},
       CheckHeads,
       CausalDecoderContext};
+}
+
+void CheckLoopedDecoder(const catalogue::Parameters& parameters, absl::string_view path,
+                        std::vector<catalogue::Problem>& problems) {
+  CheckHeads(parameters, path, problems);
+  CheckLoops(parameters, path, problems);
+}
+
+NetworkEntry LoopedDecoder() {
+  NetworkEntry entry = Looped(CausalDecoder(), "looped_decoder", "Looped Transformer decoder");
+  entry.check = CheckLoopedDecoder;
+  return entry;
 }
 
 void CheckPython(const catalogue::Parameters& parameters, absl::string_view path,
@@ -562,6 +581,17 @@ NetworkEntry Python() {
 }
 
 }  // namespace
+
+Loops::Loops(const catalogue::Parameters& parameters) {
+  if (!parameters.values().contains("loops")) return;
+  constant = parameters.Int("loops");
+  per_token = parameters.Double("loops_per_token");
+  inject_input = parameters.Bool("inject_input");
+}
+
+int64_t Loops::Of(int64_t n) const {
+  return std::max<int64_t>(1, constant + std::llround(per_token * static_cast<double>(n)));
+}
 
 absl::StatusOr<std::vector<int64_t>> WriteLayers(absl::string_view text) {
   constexpr size_t kMostLayers = 16;

@@ -41,6 +41,20 @@ inline constexpr char kPythonNetwork[] = "python";
 inline constexpr char kPythonArchiveStart[] = "{\"lengthwise_network\":1,";
 inline constexpr int64_t kMostPythonArchive = int64_t{3} << 19;
 
+// How often a network applies its blocks, with the same weights each time.
+struct Loops {
+  // From a network's parameters; once if it is not looped.
+  explicit Loops(const catalogue::Parameters& parameters);
+
+  // For a sequence with `n` tokens of input or, in a text, of its prompt. At least 1.
+  int64_t Of(int64_t n) const;
+
+  int64_t constant = 1;
+  double per_token = 0;
+  // Adds the embeddings to the input of every loop after the first.
+  bool inject_input = false;
+};
+
 // Sizes of the hidden layers that `write_layers` of "tape_rnn" lists, such as "64, 64".
 absl::StatusOr<std::vector<int64_t>> WriteLayers(absl::string_view text);
 

@@ -5,6 +5,9 @@
 //   per block:  h = h + N(MHA(N(h)));  h = h + N((gelu(x G) * (x V)) O), x = N(h)
 //   logits = N(h) U
 //
+// The looped decoder applies its blocks, one function f, several times: h = f(h + e) with the
+// embeddings e of the first line, from h = 0.
+//
 // This is norm = "sandwich". "residual_post" has h = N(h + f(N(h))), "primer" one norm before
 // attention and one after the feed-forward layer (models/networks/normed_residual.h). U is a matrix
 // of its own or, if tied, the transposed E.
@@ -35,6 +38,7 @@
 #include "models/layers/layers.h"
 #include "models/layers/norms.h"
 #include "models/layers/recompute.h"
+#include "models/networks/catalogue.h"
 #include "models/networks/factory.h"
 #include "models/networks/normed_residual.h"
 #include "models/networks/parameterized_layers.h"
@@ -66,7 +70,7 @@ class Cache : public DecodingCache {
  public:
   at::Tensor positions;  // [P, S, T]
   int64_t seen = 0;
-  std::vector<AttentionCache> blocks;
+  std::vector<AttentionCache> layers;
 };
 
 // Splits [P, 1, N, f] into the groups' [P, examples, length, f]. A single split operation, so that
@@ -104,6 +108,7 @@ class CausalDecoder : public LanguageModel {
                 ParameterLayout& layout)
       : heads_(parameters.Int("heads")),
         d_model_(parameters.Int("d_model")),
+        loops_(parameters),
         gelu_(parameters.String("gelu") == "tanh" ? Gelu::kTanh : Gelu::kExact),
         tied_(parameters.Bool("tied")),
         dropout_rate_(parameters.Double("dropout")),
@@ -129,6 +134,9 @@ class CausalDecoder : public LanguageModel {
   at::Tensor Forward(const ParameterSet& parameters, const ExampleGroups& examples,
                      const at::Tensor& positions, const DropoutNumbers* dropout,
                      Capture* capture) const override {
+    if (loops_.per_token > 0 && examples.groups.size() > 1) {
+      return ForwardOneByOne(parameters, examples, positions, dropout);
+    }
     // Shared with the backward pass, which recomputes blocks.
     const auto step = std::make_shared<Step>(
         Step{.groups = examples.groups,
@@ -137,19 +145,23 @@ class CausalDecoder : public LanguageModel {
     const bool recompute =
         recompute_activations_ && capture == nullptr && c10::GradMode::is_enabled();
     if (!recompute) step->terms = TermsOfAllBlocks(parameters, *step, capture);
-    at::Tensor h = Drop(EmbedTokens(parameters, examples.tokens.unsqueeze(1),
-                                    positions.select(1, 0).narrow(1, 0, examples.Positions()),
-                                    Places(step->groups, positions.options())),
-                        0, *step);
+    const at::Tensor embedded =
+        Drop(EmbedTokens(parameters, examples.tokens.unsqueeze(1),
+                         positions.select(1, 0).narrow(1, 0, examples.Positions()),
+                         Places(step->groups, positions.options())),
+             0, *step);
+    at::Tensor h = embedded;
     if (capture != nullptr) capture->depths.push_back(h);
-    for (size_t b = 0; b < blocks_.size(); ++b) {
+    const size_t layers = Layers(examples.groups[0].prompt);
+    for (size_t layer = 0; layer < layers; ++layer) {
+      h = WithInput(h, embedded, layer);
       if (recompute) {
         h = Recomputed(parameters, h,
-                       [this, b, step](const ParameterSet& leaves, const at::Tensor& features) {
-                         return BlockOfStep(leaves, b, *step, features, nullptr);
+                       [this, layer, step](const ParameterSet& leaves, const at::Tensor& features) {
+                         return BlockOfStep(leaves, layer, *step, features, nullptr);
                        });
       } else {
-        h = BlockOfStep(parameters, b, *step, h, capture);
+        h = BlockOfStep(parameters, layer, *step, h, capture);
       }
       if (capture != nullptr) capture->depths.push_back(h);
     }
@@ -158,15 +170,11 @@ class CausalDecoder : public LanguageModel {
     return logits.squeeze(1);
   }
 
-  std::unique_ptr<DecodingCache> StartDecoding(const ParameterSet& parameters, int64_t sequences,
+  std::unique_ptr<DecodingCache> StartDecoding(const ParameterSet& /*parameters*/,
+                                               int64_t /*sequences*/,
                                                const at::Tensor& positions) const override {
     auto cache = std::make_unique<Cache>();
     cache->positions = positions;
-    cache->blocks.reserve(blocks_.size());
-    for (size_t b = 0; b < blocks_.size(); ++b) {
-      cache->blocks.emplace_back(*encoding_, static_cast<int64_t>(b), heads_, d_model_, sequences,
-                                 OfBlock(positions, b), parameters[embedding_]);
-    }
     return cache;
   }
 
@@ -175,21 +183,63 @@ class CausalDecoder : public LanguageModel {
     const c10::NoGradGuard no_gradients;
     auto& cache = static_cast<Cache&>(given_cache);
     const int64_t count = tokens.size(2);
-    at::Tensor h =
+    if (cache.seen == 0) AddLayers(parameters, tokens.size(1), count, cache);
+    const at::Tensor embedded =
         EmbedTokens(parameters, tokens, cache.positions.select(1, 0).narrow(1, cache.seen, count),
                     at::arange(count, tokens.options()));
     const auto keep = [](const at::Tensor& features, uint32_t) { return features; };
-    for (size_t b = 0; b < blocks_.size(); ++b) {
+    at::Tensor h = embedded;
+    for (size_t layer = 0; layer < cache.layers.size(); ++layer) {
       const auto attend = [&](const at::Tensor& qkv) {
-        return cache.blocks[b].Attend(parameters, qkv);
+        return cache.layers[layer].Attend(parameters, qkv);
       };
-      h = ApplyBlock(parameters, b, h, attend, keep, nullptr);
+      h = ApplyBlock(parameters, layer, WithInput(h, embedded, layer), attend, keep, nullptr);
     }
     cache.seen += count;
     return Logits(parameters, h.narrow(2, count - 1, 1), nullptr).squeeze(2);
   }
 
  private:
+  // Applications of a block to examples whose prompts have `prompt` tokens. Layer i applies block
+  // i % blocks.
+  size_t Layers(int64_t prompt) const {
+    return blocks_.size() * static_cast<size_t>(loops_.Of(prompt));
+  }
+
+  // The input of a layer, from the output of the one before it.
+  at::Tensor WithInput(const at::Tensor& h, const at::Tensor& embedded, size_t layer) const {
+    const bool starts_loop = layer > 0 && layer % blocks_.size() == 0;
+    return loops_.inject_input && starts_loop ? h.add(embedded) : h;
+  }
+
+  // Groups have different numbers of layers.
+  at::Tensor ForwardOneByOne(const ParameterSet& parameters, const ExampleGroups& examples,
+                             const at::Tensor& positions, const DropoutNumbers* dropout) const {
+    DropoutNumbers numbers = dropout == nullptr ? DropoutNumbers() : *dropout;
+    std::vector<at::Tensor> logits;
+    int64_t first = 0;
+    for (const ExampleGroups::Group& group : examples.groups) {
+      const int64_t count = group.examples * group.length;
+      logits.push_back(Forward(
+          parameters, {.tokens = examples.tokens.narrow(1, first, count), .groups = {group}},
+          positions, dropout == nullptr ? nullptr : &numbers, nullptr));
+      first += count;
+      numbers.first_sequence += group.examples;
+    }
+    return at::cat(logits, 1);
+  }
+
+  void AddLayers(const ParameterSet& parameters, int64_t sequences, int64_t prompt,
+                 Cache& cache) const {
+    const size_t layers = Layers(prompt);
+    cache.layers.reserve(layers);
+    for (size_t layer = 0; layer < layers; ++layer) {
+      const size_t b = layer % blocks_.size();
+      cache.layers.emplace_back(*encoding_, static_cast<int64_t>(b), heads_, d_model_, sequences,
+                                OfBlock(cache.positions, b), parameters[embedding_]);
+    }
+  }
+
   static at::Tensor OfBlock(const at::Tensor& positions, size_t b) {
     return positions.select(1, positions.size(1) == 1 ? 0 : static_cast<int64_t>(b));
   }
@@ -208,14 +258,14 @@ class CausalDecoder : public LanguageModel {
     return term.defined() ? h.add(term.index_select(2, places)) : h;
   }
 
-  // Runs block b. `attend` maps queries, keys and values [P, B, n, 3 d] to [P, B, n, d].
+  // Runs a layer's block. `attend` maps queries, keys and values [P, B, n, 3 d] to [P, B, n, d].
   at::Tensor ApplyBlock(
-      const ParameterSet& parameters, size_t b, const at::Tensor& h,
+      const ParameterSet& parameters, size_t layer, const at::Tensor& h,
       absl::FunctionRef<at::Tensor(const at::Tensor&)> attend,
       absl::FunctionRef<at::Tensor(const at::Tensor& features, uint32_t site)> drop,
       Capture* capture) const {
-    const Block& block = blocks_[b];
-    const auto site = static_cast<uint32_t>(1 + 2 * b);
+    const Block& block = blocks_[layer % blocks_.size()];
+    const uint32_t site = DropoutSite(layer);
     const auto attention = [&](const at::Tensor& x) {
       return drop(
           Linear(attend(Linear(Operand(x), parameters[block.inputs])), parameters[block.output]),
@@ -271,10 +321,11 @@ class CausalDecoder : public LanguageModel {
   }
 
   // `h` is [P, 1, N, d].
-  at::Tensor BlockOfStep(const ParameterSet& parameters, size_t b, const Step& step,
+  at::Tensor BlockOfStep(const ParameterSet& parameters, size_t layer, const Step& step,
                          const at::Tensor& h, Capture* capture) const {
+    const size_t b = layer % blocks_.size();
     return ApplyBlock(
-        parameters, b, h,
+        parameters, layer, h,
         [&](const at::Tensor& qkv) { return AttendInGroups(parameters, b, step, qkv, capture); },
         [&](const at::Tensor& features, uint32_t site) { return Drop(features, site, step); },
         capture);
@@ -332,6 +383,7 @@ class CausalDecoder : public LanguageModel {
 
   int64_t heads_;
   int64_t d_model_;
+  Loops loops_;
   Gelu gelu_;
   bool tied_;
   double dropout_rate_;
@@ -369,6 +421,13 @@ absl::StatusOr<std::unique_ptr<LanguageModel>> CreateCausalDecoder(
   decoder->set_encoding(decoder->whole_prompts() ? std::move(encoding)
                                                  : MakeCausal(std::move(encoding)));
   return decoder;
+}
+
+absl::StatusOr<std::unique_ptr<LanguageModel>> CreateLoopedDecoder(
+    const catalogue::Parameters& parameters, absl::string_view encoding_name,
+    const catalogue::Parameters& encoding_parameters, const LanguageModelShape& shape,
+    ParameterLayout& layout) {
+  return CreateCausalDecoder(parameters, encoding_name, encoding_parameters, shape, layout);
 }
 
 }  // namespace lengthwise::models

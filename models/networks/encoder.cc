@@ -5,6 +5,9 @@
 //   per block:  u = LN(h + MHA(h));  h = LN(u + W2 relu(W1 u + b1) + b2)
 //   logits = h W + b  for the last m tokens
 //
+// The looped encoder applies its blocks, one function f, several times: h = f(h + e) with the
+// embeddings e of the first line, from h = 0.
+//
 // Optional dropout is placed as in the reference code: on what MHA and the feed-forward layers add,
 // and on the embeddings if the encoding adds to them. Attention is softmax or geometric
 // (models/attention/geometric.h).
@@ -24,6 +27,7 @@
 #include "models/layers/dropout.h"
 #include "models/layers/feed_forward.h"
 #include "models/layers/layers.h"
+#include "models/networks/catalogue.h"
 #include "models/networks/factory.h"
 #include "models/networks/normed_residual.h"
 #include "models/networks/parameterized_layers.h"
@@ -60,6 +64,7 @@ class Encoder : public Network {
           ParameterLayout& layout)
       : heads_(parameters.Int("heads")),
         d_model_(parameters.Int("d_model")),
+        loops_(parameters),
         dropout_rate_(parameters.Double("dropout")),
         dropout_at_evaluation_(parameters.Bool("dropout_at_evaluation")) {
     const int64_t d_ff = FeedForwardFeatures(parameters, d_model_);
@@ -95,9 +100,16 @@ class Encoder : public Network {
     if (term.defined()) embedded = Drop(embedded.add(term), 0, dropout);
     if (capture != nullptr) capture->depths.push_back(embedded);
     Normed h = {embedded, Operand(embedded)};
-    for (size_t b = 0; b < blocks_.size(); ++b) {
+    const int64_t n = h.features.size(2);
+    const size_t layers = blocks_.size() * static_cast<size_t>(loops_.Of(n - output_length));
+    for (size_t layer = 0; layer < layers; ++layer) {
+      const size_t b = layer % blocks_.size();
+      if (loops_.inject_input && b == 0 && layer > 0) {
+        h.features = h.features.add(embedded);
+        h.operand = Operand(h.features);
+      }
       const BlockIds& ids = blocks_[b];
-      const auto site = static_cast<uint32_t>(1 + 2 * b);
+      const uint32_t site = DropoutSite(layer);
       const at::Tensor& of_block = draws[draws.size() == 1 ? 0 : b];
       const at::Tensor mixed = Attention(parameters, b, of_block, h, capture);
       h = ids.attention_norm(parameters, h.features, Drop(mixed, site, dropout), capture);
@@ -108,7 +120,6 @@ class Encoder : public Network {
       h = ids.feed_forward_norm(parameters, h.features, Drop(forward, site + 1, dropout), capture);
       if (capture != nullptr) capture->depths.push_back(h.features);
     }
-    const int64_t n = h.features.size(2);
     return Linear(h.features.narrow(2, n - output_length, output_length), parameters[output_],
                   parameters[output_bias_]);
   }
@@ -153,6 +164,7 @@ class Encoder : public Network {
 
   int64_t heads_;
   int64_t d_model_;
+  Loops loops_;
   double dropout_rate_;
   bool dropout_at_evaluation_;
   ParameterId embedding_ = 0;
@@ -179,6 +191,13 @@ absl::StatusOr<std::unique_ptr<Network>> CreateEncoder(
                                   layout));
   encoder->set_encoding(std::move(encoding));
   return encoder;
+}
+
+absl::StatusOr<std::unique_ptr<Network>> CreateLoopedEncoder(
+    const catalogue::Parameters& parameters, absl::string_view encoding_name,
+    const catalogue::Parameters& encoding_parameters, const NetworkShape& shape,
+    ParameterLayout& layout) {
+  return CreateEncoder(parameters, encoding_name, encoding_parameters, shape, layout);
 }
 
 }  // namespace lengthwise::models

@@ -29,7 +29,7 @@ struct ExampleGroups {
     // Index into the given positions of the examples' first token.
     int64_t first_position = 0;
     // Tokens of each example's prompt, for models whose prompts attend to themselves in both
-    // directions.
+    // directions or determine how often blocks are applied.
     int64_t prompt = 0;
   };
   // int64 [P, N]: the groups one after another, each [examples, length] row-major.
@@ -70,8 +70,9 @@ class LanguageModel {
 
   // Appends `tokens`, int64 [P, B, k], to each sequence and returns the logits of the token after
   // the last one, [P, B, V]. Not differentiable. If prompts attend to themselves in both
-  // directions, the first call must pass whole prompts. Otherwise results do not depend on k or on
-  // the other sequences, except for the rounding of kernels, which may depend on the batch size.
+  // directions or determine how often blocks are applied, the first call must pass whole prompts.
+  // Otherwise results do not depend on k or on the other sequences, except for the rounding of
+  // kernels, which may depend on the batch size.
   virtual at::Tensor Decode(const ParameterSet& parameters, const at::Tensor& tokens,
                             DecodingCache& cache) const = 0;
 };

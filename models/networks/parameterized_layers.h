@@ -2,6 +2,7 @@
 #ifndef LENGTHWISE_MODELS_NETWORKS_PARAMETERIZED_LAYERS_H_
 #define LENGTHWISE_MODELS_NETWORKS_PARAMETERIZED_LAYERS_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -26,6 +27,10 @@ ParameterId AddWeight(ParameterLayout& layout, const std::string& name, int64_t 
 
 // Features between the two layers of a feed-forward: d_ff, or 4 * d_model where that is 0.
 int64_t FeedForwardFeatures(const catalogue::Parameters& parameters, int64_t d_model);
+
+// The first of the two dropout sites of a block's `layer`-th application. Beyond the most sites
+// (models/layers/dropout.h) they repeat.
+inline uint32_t DropoutSite(size_t layer) { return static_cast<uint32_t>(1 + 2 * (layer % 511)); }
 
 // x W + b, or x W without `bias`: maps [P, B, n, fan_in] to [P, B, n, fan_out].
 struct LinearLayer {

@@ -372,12 +372,19 @@ class RecurrentNetwork : public Network {
 };
 
 template <typename MemoryType>
-std::unique_ptr<Network> WithMemory(const catalogue::Parameters& parameters,
-                                    const NetworkShape& shape, ParameterLayout& layout) {
+std::unique_ptr<Network> MakeWithMemory(const catalogue::Parameters& parameters,
+                                        const NetworkShape& shape, ParameterLayout& layout) {
   return std::make_unique<RecurrentNetwork>(
       parameters, parameters.String("cell") == "lstm",
       std::make_unique<MemoryType>(parameters, parameters.Int("hidden_size"), layout), shape,
       layout);
+}
+
+template <bool is_lstm>
+std::unique_ptr<Network> MakeWithoutMemory(const catalogue::Parameters& parameters,
+                                           const NetworkShape& shape, ParameterLayout& layout) {
+  return std::make_unique<RecurrentNetwork>(parameters, is_lstm, std::make_unique<NoMemory>(),
+                                            shape, layout);
 }
 
 }  // namespace
@@ -391,41 +398,18 @@ at::Tensor WithComputationTokens(const at::Tensor& tokens, int64_t n, int64_t st
       {tokens.narrow(2, 0, n), computation, tokens.narrow(2, n, tokens.size(2) - n).add(1)}, 2);
 }
 
-absl::StatusOr<std::unique_ptr<Network>> CreateRnn(
-    const catalogue::Parameters& parameters, absl::string_view /*encoding_name*/,
-    const catalogue::Parameters& /*encoding_parameters*/, const NetworkShape& shape,
-    ParameterLayout& layout) {
-  return std::make_unique<RecurrentNetwork>(parameters, /*is_lstm=*/false,
-                                            std::make_unique<NoMemory>(), shape, layout);
-}
-
-absl::StatusOr<std::unique_ptr<Network>> CreateLstm(
-    const catalogue::Parameters& parameters, absl::string_view /*encoding_name*/,
-    const catalogue::Parameters& /*encoding_parameters*/, const NetworkShape& shape,
-    ParameterLayout& layout) {
-  return std::make_unique<RecurrentNetwork>(parameters, /*is_lstm=*/true,
-                                            std::make_unique<NoMemory>(), shape, layout);
-}
-
-absl::StatusOr<std::unique_ptr<Network>> CreateStackRnn(
-    const catalogue::Parameters& parameters, absl::string_view /*encoding_name*/,
-    const catalogue::Parameters& /*encoding_parameters*/, const NetworkShape& shape,
-    ParameterLayout& layout) {
-  return WithMemory<Stacks>(parameters, shape, layout);
-}
-
-absl::StatusOr<std::unique_ptr<Network>> CreateNondeterministicStackRnn(
-    const catalogue::Parameters& parameters, absl::string_view /*encoding_name*/,
-    const catalogue::Parameters& /*encoding_parameters*/, const NetworkShape& shape,
-    ParameterLayout& layout) {
-  return WithMemory<NondeterministicStack>(parameters, shape, layout);
-}
-
-absl::StatusOr<std::unique_ptr<Network>> CreateTapeRnn(
-    const catalogue::Parameters& parameters, absl::string_view /*encoding_name*/,
-    const catalogue::Parameters& /*encoding_parameters*/, const NetworkShape& shape,
-    ParameterLayout& layout) {
-  return WithMemory<Tapes>(parameters, shape, layout);
-}
+#define LENGTHWISE_CREATE_RECURRENT(Name, make)                                        \
+  absl::StatusOr<std::unique_ptr<Network>> Create##Name(                               \
+      const catalogue::Parameters& parameters, absl::string_view /*encoding_name*/,    \
+      const catalogue::Parameters& /*encoding_parameters*/, const NetworkShape& shape, \
+      ParameterLayout& layout) {                                                       \
+    return make(parameters, shape, layout);                                            \
+  }
+LENGTHWISE_CREATE_RECURRENT(Rnn, MakeWithoutMemory<false>)
+LENGTHWISE_CREATE_RECURRENT(Lstm, MakeWithoutMemory<true>)
+LENGTHWISE_CREATE_RECURRENT(StackRnn, MakeWithMemory<Stacks>)
+LENGTHWISE_CREATE_RECURRENT(NondeterministicStackRnn, MakeWithMemory<NondeterministicStack>)
+LENGTHWISE_CREATE_RECURRENT(TapeRnn, MakeWithMemory<Tapes>)
+#undef LENGTHWISE_CREATE_RECURRENT
 
 }  // namespace lengthwise::models

@@ -699,7 +699,7 @@ Blueprint SixtySizesFor(const models::NetworkEntry& network) {
   }
   for (const auto& parameter : network.parameters) {
     auto& parameters = *trial.mutable_network()->mutable_parameters();
-    if (parameter.name == "blocks" || parameter.name == "heads") {
+    if (parameter.name == "blocks" || parameter.name == "heads" || parameter.name == "loops") {
       parameters[parameter.name].set_number_value(2);
     } else if (parameter.name == "d_model" || parameter.name == "hidden_size") {
       parameters[parameter.name].set_number_value(16);

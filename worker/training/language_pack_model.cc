@@ -25,6 +25,12 @@ constexpr int64_t kCudaDecodingBytes = int64_t{16} << 30;
 // A module reads whole texts or keeps a cache, whose memory is unknown: some hundred at a time.
 constexpr int64_t kModuleDecodingBytes = int64_t{16} << 20;
 
+// The most layers with keys and values.
+int64_t LayersOf(const Blueprint& blueprint) {
+  return blueprint.size.blocks *
+         models::Loops(blueprint.network.parameters).Of(blueprint.size.longest_sequence);
+}
+
 class LanguagePackModel : public PackTraining {
  public:
   LanguagePackModel(const Blueprint& blueprint, absl::Span<const MemberSeeds> members,
@@ -37,7 +43,7 @@ class LanguagePackModel : public PackTraining {
         software_(std::move(software)),
         evaluator_(*blueprint.text, *model_, positions(),
                    {.seed = blueprint.evaluation.seed(),
-                    .blocks = blueprint.size.blocks,
+                    .blocks = LayersOf(blueprint),
                     .d_model = blueprint.size.d_model,
                     .memory_bytes = memory_bytes}) {}
 

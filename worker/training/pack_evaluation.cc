@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "models/networks/catalogue.h"
 #include "worker/training/pace.h"
 
 namespace lengthwise::worker::training {
@@ -47,7 +48,10 @@ int64_t LayerBytes(const Blueprint& blueprint, int64_t tokens) {
   return static_cast<int64_t>(sizeof(float)) * blueprint.size.heads * tokens * tokens;
 }
 int64_t ProjectionBytes(const Blueprint& blueprint, int64_t length) {
-  return static_cast<int64_t>(sizeof(float)) * 2 * (blueprint.size.blocks + 1) *
+  const int64_t layers =
+      blueprint.size.blocks *
+      models::Loops(blueprint.network.parameters).Of(blueprint.source().InputTokens(length));
+  return static_cast<int64_t>(sizeof(float)) * 2 * (layers + 1) *
          blueprint.evaluation.projection().sequences() * blueprint.source().InputTokens(length);
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "google/protobuf/struct.pb.h"
@@ -48,8 +49,9 @@ v1::TrialSpecification TrialOf(const Model& model, int batch) {
     if (parameter.name == "d_model" || parameter.name == "hidden_size") {
       network[parameter.name].set_number_value(batch < 16 ? 16 : 64);
     }
-    if (parameter.name == "heads") network["heads"].set_number_value(2);
-    if (parameter.name == "blocks") network["blocks"].set_number_value(2);
+    for (const char* name : {"heads", "blocks", "loops"}) {
+      if (parameter.name == name) network[name].set_number_value(2);
+    }
   }
   for (const auto& [name, value] : model.changed) network[name] = value;
   trial.mutable_encoding()->clear_parameters();
@@ -71,7 +73,10 @@ std::vector<Model> Models() {
   for (const auto* network : models::NetworkEntries()) {
     std::vector<std::pair<std::string, std::map<std::string, google::protobuf::Value>>> variants = {
         {"", {}}};
+    // A looped network is another with a loop around it, whose cases cover the rest.
+    const bool is_looped = absl::StartsWith(network->name, "looped_");
     for (const auto& parameter : network->parameters) {
+      if (is_looped) break;
       for (const std::string& value : parameter.allowed) {
         google::protobuf::Value changed;
         changed.set_string_value(value);
@@ -81,6 +86,7 @@ std::vector<Model> Models() {
     }
     for (const auto& [label, changed] : variants) {
       for (const auto* encoding : models::EncodingEntries()) {
+        if (is_looped && encoding->name != "relative") continue;
         Model model = {.network = network,
                        .changed = changed,
                        .encoding = encoding,
