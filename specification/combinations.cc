@@ -365,6 +365,17 @@ std::string NetworksFor(const Catalogues& catalogues, tasks::TaskKind kind) {
   return absl::StrCat(absl::StrJoin(names, ", "), " or ", last);
 }
 
+// Names the form of a task that the network can learn, if there is one: with or without "_text".
+std::string OtherForm(const Catalogues& catalogues, const models::NetworkEntry& network,
+                      const std::string& task) {
+  for (const tasks::TaskEntry* other : catalogues.tasks) {
+    if (!network.Learns(other->kind)) continue;
+    if (other->name != task + "_text" && other->name + "_text" != task) continue;
+    return absl::StrCat("; for this network the task is \"", other->name, "\"");
+  }
+  return "";
+}
+
 }  // namespace
 
 std::optional<int32_t> SeenUpTo(const Catalogues& catalogues, const Choices& tasks) {
@@ -419,7 +430,8 @@ void CheckCombinations(const Catalogues& catalogues,
       if (!network.Learns(task.kind)) {
         findings.Add(
             path, absl::StrCat("\"", network.name, "\" cannot learn \"", task.name, "\" (tasks[", t,
-                               "]), expected ", NetworksFor(catalogues, task.kind)));
+                               "]), expected ", NetworksFor(catalogues, task.kind),
+                               OtherForm(catalogues, network, task.name)));
       }
     }
     const auto is_sound = [&](const Choice& choice, const std::string& field) {
@@ -428,10 +440,11 @@ void CheckCombinations(const Catalogues& catalogues,
       const v1::Training& training = specification.training();
       if (SeesWholePrompts(choice.parameters) && training.has_packing() &&
           !CountsAnswersApart(training.packing())) {
-        problems.push_back({.field = absl::StrCat(field, ".prompt_attention"),
-                            .description = "bidirectional prompts need a loss on answers only and "
-                                           "separate examples: set training.packing.answers_only: "
-                                           "true, and remove attend_across and reset_positions"});
+        problems.push_back(
+            {.field = absl::StrCat(field, ".", PromptParameter(choice.parameters)),
+             .description = "needs whole prompts, so a loss on answers only and separate examples: "
+                            "set training.packing.answers_only: true, and remove attend_across and "
+                            "reset_positions"});
       }
       findings.AddAll(problems);
       return problems.empty();

@@ -17,7 +17,9 @@
 namespace lengthwise::specification {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Contains;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Property;
 using ::testing::SizeIs;
@@ -257,12 +259,19 @@ learning_rates: 0.001
   EXPECT_EQ(with("evaluation: {lengths: 1..10, projection: {}}"),
             "evaluation.projection: does not apply to text tasks; remove it");
   EXPECT_EQ(with("evaluation: {lengths: 1..10, sequence_scores: true}"), "");
-  EXPECT_EQ(with("tasks: [decimal_addition, parity_check]"),
-            "tasks[1]: \"parity_check\" and \"decimal_addition\" are different kinds of task; "
-            "write a specification for each\n"
-            "networks[0]: \"causal_decoder\" cannot learn \"parity_check\" (tasks[1]), expected "
-            "\"encoder\", \"layerwise_encoder\", \"rnn\", \"lstm\", \"stack_rnn\", "
-            "\"nondeterministic_stack_rnn\", \"tape_rnn\" or \"python\"");
+  EXPECT_THAT(with("tasks: [decimal_addition, parity_check]"),
+              AllOf(StartsWith("tasks[1]: \"parity_check\" and \"decimal_addition\" are different "
+                               "kinds of task; write a specification for each\n"
+                               "networks[0]: \"causal_decoder\" cannot learn \"parity_check\" "
+                               "(tasks[1]), expected \"encoder\", "),
+                    EndsWith(" or \"python\"; for this network the task is "
+                             "\"parity_check_text\"")));
+  EXPECT_EQ(MessageAfter("{name: x, tasks: parity_check_text, networks: encoder, encodings: none, "
+                         "learning_rates: 0.001, training: {steps: 10, lengths: 1..5}, "
+                         "evaluation: {lengths: 1..10}}"),
+            "networks[0]: \"encoder\" cannot learn \"parity_check_text\" (tasks[0]), expected "
+            "\"causal_decoder\", \"looped_decoder\" or \"python\"; for this network the task is "
+            "\"parity_check\"");
   // 10 digits take 6 * 11 + 3 tokens. Packed sequences with attention across examples use all
   // tokens.
   EXPECT_EQ(with("encodings: {name: rope, randomized: true, max_position: 69}"), "");
@@ -599,12 +608,20 @@ TEST(MistakesTest, WholePromptsNeedALossOfAnswers) {
       "{name: x, protocol: decimal_addition, encodings: fire, "
       "networks: {name: causal_decoder, prompt_attention: bidirectional}, training: {packing: {";
   constexpr char kNeeds[] =
-      "networks[0].prompt_attention: bidirectional prompts need a loss on answers only and "
-      "separate examples: set training.packing.answers_only: true, and remove attend_across and "
+      "networks[0].prompt_attention: needs whole prompts, so a loss on answers only and separate "
+      "examples: set training.packing.answers_only: true, and remove attend_across and "
       "reset_positions";
   EXPECT_EQ(MessageAfter(text + "}}}"), kNeeds);
   EXPECT_EQ(MessageAfter(text + "answers_only: true, attend_across: true}}}"), kNeeds);
   EXPECT_EQ(MessageAfter(text + "answers_only: true}}}"), "");
+  const std::string looped =
+      absl::StrReplaceAll(text, {{"causal_decoder, prompt_attention: bidirectional",
+                                  "looped_decoder, loops: 0, loops_per_token: 1"}});
+  EXPECT_EQ(MessageAfter(looped + "}}}"),
+            absl::StrReplaceAll(kNeeds, {{"prompt_attention", "loops_per_token"}}));
+  EXPECT_EQ(MessageAfter(looped + "answers_only: true}}}"), "");
+  EXPECT_EQ(MessageAfter(absl::StrReplaceAll(looped, {{"token: 1", "token: 0"}}) + "}}}"),
+            "networks[0].loops: got 0, and no loops_per_token: set either above 0");
 }
 
 TEST(MistakesTest, EpochsOfTextNeedADataSet) {

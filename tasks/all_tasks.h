@@ -11,6 +11,7 @@
   TASK(chomsky, BinaryMultiplication)           \
   TASK(chomsky, BucketSort)                     \
   TASK(chomsky, ComputeSqrt)                    \
+  TASK(chomsky, CopyString)                     \
   TASK(chomsky, CycleNavigation)                \
   TASK(chomsky, DuplicateString)                \
   TASK(chomsky, EvenPairs)                      \
@@ -25,6 +26,7 @@
   TASK(latin_square, LatinSquare)               \
   TASK(memory, AssociativeRecall)               \
   TASK(memory, Counting)                        \
+  TASK(memory, DigitSum)                        \
   TASK(memory, FlipFlop)                        \
   TASK(memory, SelectiveCopy)                   \
   TASK(memory, WordProblem)                     \

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -13,6 +14,7 @@
 #include "absl/strings/str_join.h"
 #include "tasks/all_tasks.h"
 #include "tasks/examples/entries.h"
+#include "tasks/transduction_text.h"
 
 namespace lengthwise::tasks {
 namespace {
@@ -24,12 +26,45 @@ size_t Rank(const TaskEntry& entry) {
                              kLevels.begin());
 }
 
+template <const TaskEntry& (*Asked)()>
+std::unique_ptr<Task> CreateText(const catalogue::Parameters& parameters) {
+  std::unique_ptr<Task> task = Asked().create(parameters);
+  return std::make_unique<TransductionText>(
+      std::unique_ptr<TransductionTask>(static_cast<TransductionTask*>(task.release())));
+}
+
+// The transduction task as text.
+template <const TaskEntry& (*Asked)()>
+const TaskEntry& TextOf() {
+  static const TaskEntry& entry = *[] {
+    const TaskEntry& asked = Asked();
+    auto* made = new TaskEntry(asked);
+    made->name += "_text";
+    made->title += ", as Text";
+    made->documentation = absl::StrCat(
+        "The task ", asked.name,
+        " for networks that continue text: they read the input's tokens and \"=\", and write the "
+        "target's. An answer is right only as a whole.");
+    made->kind = TaskKind::kText;
+    made->create = CreateText<Asked>;
+    made->accuracy_title = "exact match";
+    made->random_accuracy = 0;
+    return made;
+  }();
+  return entry;
+}
+
+template <const TaskEntry& (*Asked)()>
+void AddWithText(std::vector<const TaskEntry*>& entries) {
+  entries.push_back(&Asked());
+  if (Asked().kind == TaskKind::kTransduction) entries.push_back(&TextOf<Asked>());
+}
+
 std::vector<const TaskEntry*> AllTasks() {
-  std::vector<const TaskEntry*> entries = {
-#define LENGTHWISE_ENTRY(family, name) &family::name(),
-      LENGTHWISE_TASKS(LENGTHWISE_ENTRY)
-#undef LENGTHWISE_ENTRY
-  };
+  std::vector<const TaskEntry*> entries;
+#define LENGTHWISE_ADD(family, name) AddWithText<family::name>(entries);
+  LENGTHWISE_TASKS(LENGTHWISE_ADD)
+#undef LENGTHWISE_ADD
   std::sort(entries.begin(), entries.end(), [](const TaskEntry* a, const TaskEntry* b) {
     return std::forward_as_tuple(Rank(*a), a->name) < std::forward_as_tuple(Rank(*b), b->name);
   });

@@ -61,6 +61,11 @@ INSTANTIATE_TEST_SUITE_P(
         {"solve_equation", {7, 7, 6, 9, 8, 6, 3, 8, 10, 4}, {3}},  // ((-x)-3) = 4: x = -7
     }));
 
+INSTANTIATE_TEST_SUITE_P(Unclassified, DefinitionTest,
+                         ::testing::ValuesIn(std::vector<Example>{
+                             {"copy_string", {0, 1, 1}, {0, 1, 1}},
+                         }));
+
 INSTANTIATE_TEST_SUITE_P(
     ContextSensitive, DefinitionTest,
     ::testing::ValuesIn(std::vector<Example>{

@@ -19,6 +19,15 @@ class StringTask : public UniformInputTask {
   int64_t OutputLength(int64_t n) const override { return n; }
 };
 
+class CopyStringTask final : public StringTask {
+ public:
+  using StringTask::StringTask;
+
+  void Solve(absl::Span<const int32_t> input, absl::Span<int32_t> target) const override {
+    std::copy(input.begin(), input.end(), target.begin());
+  }
+};
+
 class ReverseStringTask final : public StringTask {
  public:
   using StringTask::StringTask;
@@ -79,6 +88,22 @@ std::unique_ptr<Task> Create(const catalogue::Parameters& parameters) {
 }
 
 }  // namespace
+
+const TaskEntry& CopyString() {
+  static const auto& entry =
+      *new TaskEntry{{.name = "copy_string",
+                      .title = "Copy String",
+                      .documentation = "Writes the input. Zhou et al. 2023, \"What Algorithms can "
+                                       "Transformers Learn?\" (arXiv 2310.16028); Fan et al. 2024 "
+                                       "(2409.15647). Input tokens are independent and uniform.",
+                      .parameters = {VocabularyParameter(2)}},
+                     TaskKind::kTransduction,
+                     "",
+                     0.5,
+                     /*permutation_invariant=*/false,
+                     Create<CopyStringTask>};
+  return entry;
+}
 
 const TaskEntry& ReverseString() {
   static const auto& entry =

@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "platform/status_macros.h"
 #include "random/permutation.h"
+#include "tasks/transduction_text.h"
 
 namespace lengthwise::tasks::examples {
 namespace {
@@ -122,16 +123,7 @@ TextExample FileText::Question(int64_t size, int64_t number, random::Stream& /*s
 
 AnswerComparison FileText::Compare(const TextExample& example,
                                    absl::Span<const int32_t> given) const {
-  const absl::Span<const int32_t> answer = example.Answer();
-  AnswerComparison comparison;
-  comparison.is_exact = comparison.has_right_digits = answer == given;
-  comparison.places = static_cast<int32_t>(answer.size()) - 1;
-  for (size_t place = 0; place + 1 < answer.size(); ++place) {
-    const size_t at = answer.size() - 2 - place;
-    if (at < given.size() && given[at] == answer[at]) continue;
-    comparison.wrong_digits.push_back(static_cast<int32_t>(place));
-  }
-  return comparison;
+  return CompareSymbols(example.Answer(), given);
 }
 
 std::string FileText::Format(absl::Span<const int32_t> tokens) const {

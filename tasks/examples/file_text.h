@@ -42,7 +42,7 @@ class FileText : public TextTask {
   int64_t Questions(int64_t size, int64_t asked) const override;
   TextExample Question(int64_t size, int64_t number, random::Stream& stream) const override;
 
-  // An answer is exact only as a whole. Places count from the target's last symbol.
+  // See CompareSymbols (tasks/transduction_text.h).
   AnswerComparison Compare(const TextExample& example,
                            absl::Span<const int32_t> given) const override;
   std::string Format(absl::Span<const int32_t> tokens) const override;

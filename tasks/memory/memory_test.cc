@@ -87,6 +87,7 @@ INSTANTIATE_TEST_SUITE_P(
         {"associative_recall", {{"vocabulary", int64_t{6}}, {"pairs", int64_t{1024}}}},
         {"counting", {}},
         {"counting", {{"items", int64_t{1}}, {"modulus", int64_t{1000}}}},
+        {"digit_sum", {}},
         {"flip_flop", {}},
         {"selective_copy", {}},
         {"word_problem", {}},
@@ -238,6 +239,16 @@ TEST(CountingTest, CountsEachItemFromZero) {
             (Tokens{0, 1, 2, 0, 1}));
   const std::map<Tokens, int64_t> counts = CountInputs("counting", {{"items", int64_t{3}}}, 2);
   ASSERT_EQ(counts.size(), 9U);
+  EXPECT_TRUE(FitsUniform(Values(counts)));
+}
+
+TEST(DigitSumTest, WritesTheLeastSignificantDigitFirst) {
+  EXPECT_EQ(Solved("digit_sum", {}, {7}), Tokens{7});
+  EXPECT_EQ(Solved("digit_sum", {}, {9, 9, 8}), (Tokens{6, 2}));
+  EXPECT_EQ(Solved("digit_sum", {}, {1, 0}), (Tokens{1, 0})) << "two digits, as 9 + 9 has";
+  EXPECT_EQ(Solved("digit_sum", {}, Tokens(12, 9)), (Tokens{8, 0, 1}));
+  const std::map<Tokens, int64_t> counts = CountInputs("digit_sum", {}, 2);
+  ASSERT_EQ(counts.size(), 100U);
   EXPECT_TRUE(FitsUniform(Values(counts)));
 }
 

@@ -38,6 +38,26 @@ class CountingTask final : public chomsky::UniformInputTask {
   const int32_t modulus_;
 };
 
+class DigitSumTask final : public chomsky::UniformInputTask {
+ public:
+  DigitSumTask() : UniformInputTask(10) {}
+
+  int32_t output_size() const override { return 10; }
+  int64_t OutputLength(int64_t n) const override {
+    int64_t digits = 1;
+    for (int64_t largest = 9 * n; largest > 9; largest /= 10) ++digits;
+    return digits;
+  }
+
+  void Solve(absl::Span<const int32_t> input, absl::Span<int32_t> target) const override {
+    int64_t sum = std::accumulate(input.begin(), input.end(), int64_t{0});
+    for (int32_t& digit : target) {
+      digit = static_cast<int32_t>(sum % 10);
+      sum /= 10;
+    }
+  }
+};
+
 using Permutation = std::vector<int32_t>;
 
 bool IsEven(const Permutation& permutation) {
@@ -161,6 +181,24 @@ const TaskEntry& Counting() {
       [](const catalogue::Parameters& parameters) -> std::unique_ptr<Task> {
         return std::make_unique<CountingTask>(static_cast<int32_t>(parameters.Int("items")),
                                               static_cast<int32_t>(parameters.Int("modulus")));
+      }};
+  return entry;
+}
+
+const TaskEntry& DigitSum() {
+  static const auto& entry = *new TaskEntry{
+      {.name = "digit_sum",
+       .title = "Sum of Digits",
+       .documentation =
+           "Adds the input's digits: the sum in decimal, the least significant digit first, padded "
+           "with zeros to the digits of the largest sum of so many. Digits are independent and "
+           "uniform. No paper defines this form."},
+      TaskKind::kTransduction,
+      "",
+      0.1,
+      /*permutation_invariant=*/true,
+      [](const catalogue::Parameters& /*parameters*/) -> std::unique_ptr<Task> {
+        return std::make_unique<DigitSumTask>();
       }};
   return entry;
 }
