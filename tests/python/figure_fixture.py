@@ -5,13 +5,14 @@ import numpy
 import served
 import service
 from lengthwise import plots
-from lengthwise._proto import experiment_service_pb2
+from lengthwise._proto import catalogue_service_pb2, experiment_service_pb2
 from lengthwise.connection import Connection, Settings
 from lengthwise.errors import LengthwiseError
 from lengthwise.plots import catalogue, drawing
 from lengthwise.plots.data import PlottedExperiment
 
 CATALOGUE = catalogue.Catalogue()
+NETWORKS: set[str] = set()
 
 
 def setUpModule():
@@ -20,6 +21,12 @@ def setUpModule():
     server = service.Server()
     connection = Connection(Settings(server=server.address), timeout=service.DEADLINE)
     CATALOGUE = catalogue.fetch(connection)
+    networks = connection.call(
+        "CatalogueService/ListCatalogueEntries",
+        catalogue_service_pb2.ListCatalogueEntriesRequest(kind=catalogue_service_pb2.NETWORK),
+        catalogue_service_pb2.ListCatalogueEntriesResponse,
+    )
+    NETWORKS.update(entry.name for entry in networks.entries)
     connection.close()
     server.kill()
 

@@ -4,11 +4,13 @@ import pathlib
 import re
 import unittest
 
+import figure_fixture
 import numpy
 from figure_fixture import FigureCase, add, evaluation, make_trial, plotted, setUpModule
 from lengthwise import plots
 from lengthwise.errors import LengthwiseError, UsageError
-from lengthwise.plots.series_style import encoding_style
+from lengthwise.plots.catalogue import Component
+from lengthwise.plots.series_style import encoding_style, styled_name
 
 
 class ChoiceTest(FigureCase):
@@ -108,18 +110,31 @@ class LinesTest(FigureCase):
         self.assertEqual(looks[0], looks[1])
 
     def test_networks_without_encodings_have_colours_and_markers_of_their_own(self):
-        names = ["rnn", "lstm", "stack_rnn", "nondeterministic_stack_rnn", "tape_rnn"]
+        names = ["rnn", "lstm", "stack_rnn", "nondeterministic_stack_rnn", "tape_rnn", "looped_encoder", "Mamba", "DeltaNet"]
         experiment = plotted()
         add(experiment, make_trial("none"), [1, 1, 1])
         for name in names:
             trial = make_trial("none")
             trial.specification.network.name = trial.specification.network.label = name
+            if name[0].isupper():
+                trial.specification.network.name = "python"
+                trial.specification.network.parameters["class"].string_value = name
+                trial.specification.encoding.name = trial.specification.encoding.label = "own"
             trial.name = f"experiments/e-1/trials/{name}"
             add(experiment, trial, [1, 1, 1])
         styles = [one.style for one in self.figure("accuracy_by_length", experiment).panels[0].series]
         self.assertEqual(styles[0], encoding_style("none"))
         self.assertEqual(styles[1:], [encoding_style(name) for name in names])
-        self.assertEqual(len({(style.hex_color, style.marker) for style in styles}), 6)
+        self.assertEqual(len({(style.hex_color, style.marker) for style in styles}), 9)
+
+    def test_no_two_entries_of_the_catalogue_share_colour_and_marker(self):
+        # Lines of these networks have the styles of their encodings.
+        by_encoding = {"encoder", "layerwise_encoder", "positional_attention", "graph_network", "causal_decoder", "python"}
+        own = {name for name in figure_fixture.NETWORKS if styled_name(Component(name=name), "") == name}
+        self.assertEqual(own, figure_fixture.NETWORKS - by_encoding)
+        names = [*figure_fixture.CATALOGUE.encodings, *own, "Mamba", "DeltaNet", "Cope", "Forgetting", "StickBreaking"]
+        looks = {(encoding_style(name).hex_color, encoding_style(name).points()["marker"]) for name in names}
+        self.assertEqual(len(looks), len(names))
 
     def test_encoding_of_one_of_several_experiments_has_its_colour(self):
         a, b = plotted("a-1"), plotted("b-1")

@@ -50,7 +50,7 @@ class TrialGroup:
 
 
 class Styles:
-    """Gives out styles. An encoding, or a network that takes none, has its colour of all figures, unless several
+    """Gives out styles. An encoding, or a network with a style of its own, has its colour of all figures, unless several
     experiments or networks have it: then lines are numbered in the order of the grids; encodings of one name, one plain
     and one randomized, share a colour.
     """
@@ -59,7 +59,7 @@ class Styles:
         trials = [(one.name, trial.specification) for one in experiments for trial in one.trials]
         contexts: dict[tuple[str, bool], set[tuple[str, str]]] = {}
         for experiment, one in trials:
-            key = (styled_name(one.network.name, one.encoding.name), is_randomized(one.encoding))
+            key = (styled_name(one.network, one.encoding.name), is_randomized(one.encoding))
             contexts.setdefault(key, set()).add((experiment, label(one.network)))
         self._in_one_context = all(len(found) == 1 for found in contexts.values())
         self._alike: dict[tuple[str, str, bool], list[str]] = {}
@@ -69,7 +69,7 @@ class Styles:
 
     def of(self, experiment: str, network: Component, encoding: Component) -> SeriesStyle:
         context = f"{experiment}/{label(network)}"
-        name = styled_name(network.name, encoding.name)
+        name = styled_name(network, encoding.name)
         randomized = is_randomized(encoding)
         alike = self._alike.setdefault((context, name, randomized), [])
         own = label(encoding)

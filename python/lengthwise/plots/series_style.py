@@ -4,6 +4,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from lengthwise.plots.catalogue import Component
+
 # As axes.prop_cycle of the style sheet has them.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 _MARKERS = ("o", "s", "^", "D", "v", "p", "P", "X", "<", ">", "h")
@@ -14,8 +16,13 @@ _ENCODINGS = {
     "none": 6, "sin_cos": 0, "relative": 1, "rope": 2, "alibi": 3, "learned": 4, "fire": 5,
     "kerple_log": 7, "t5": 8, "shaw": 9, "sin_cos_2d": 10, "one_hot": 11, "binary": 12, "formula": 13,
 }  # fmt: skip
-# Those of networks that take no encoding but "none".
-_NETWORKS = {"rnn": 15, "lstm": 16, "stack_rnn": 17, "nondeterministic_stack_rnn": 18, "tape_rnn": 19}
+# Those of networks that are compared as such, whatever their encoding; "python" goes by the module's class, here of those in
+# examples/networks.
+_NETWORKS = {
+    "rnn": 15, "lstm": 16, "stack_rnn": 17, "nondeterministic_stack_rnn": 18, "tape_rnn": 19,
+    "looped_encoder": 20, "looped_decoder": 21,
+    "Mamba": 22, "DeltaNet": 23, "Cope": 24, "Forgetting": 25, "StickBreaking": 26,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -49,9 +56,12 @@ def numbered_style(number: int) -> SeriesStyle:
     return SeriesStyle(number, number, number // len(COLORS) % len(_DASHES))
 
 
-def styled_name(network: str, encoding: str) -> str:
-    """What has the same style in every figure: the encoding, or a network that takes none."""
-    return network if network in _NETWORKS else encoding
+def styled_name(network: Component, encoding: str) -> str:
+    """What has the same style in every figure: the encoding, or a network with a style of its own."""
+    name = network.name
+    if name == "python" and "class" in network.parameters:
+        name = network.parameters["class"].string_value
+    return name if name in _NETWORKS else encoding
 
 
 def encoding_style(name: str, randomized: bool = False, variant: int = 0) -> SeriesStyle:
