@@ -108,11 +108,12 @@ formatter=$test_tools/bin/clang-format
 [ ! -x "$formatter" ] || git ls-files '*.h' '*.cc' '*.cu' | xargs "$formatter" --dry-run --Werror
 # //tests/python:python_client_test checks its types, because the messages are generated when it is
 # built.
-[ -z "${LENGTHWISE_TEST_PYTHON:-}" ] || "$LENGTHWISE_TEST_PYTHON" -m ruff check --quiet examples python experiments/reproduced
+[ -z "${LENGTHWISE_TEST_PYTHON:-}" ] || "$LENGTHWISE_TEST_PYTHON" -m ruff check --quiet examples python experiments
 tests/documentation/check_proofs.py
 tests/documentation/check_links.py
 tests/documentation/check_includes.py
 experiments/reproduced/make_page.py --check
+experiments/quick_pages.py --check
 
 end_step build
 step "3/4 building ${targets[*]} (some minutes on two cores the first time)"

@@ -52,6 +52,7 @@ INSTANTIATE_TEST_SUITE_P(
                     "docs/papers.md", "docs/releasing.md", "docs/service.md", "docs/using.md",
                     "docs/your_own_data.md", "docs/your_own_encoding.md",
                     "docs/your_own_network.md", "experiments/README.md",
+                    "experiments/chomsky_hierarchy/README.md",
                     "experiments/decimal_addition/README.md", "experiments/latin_square/README.md",
                     "experiments/positional_attention/README.md", "experiments/published/README.md",
                     "experiments/randomized_positional_encodings/README.md",

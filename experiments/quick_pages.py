@@ -1,0 +1,186 @@
+#!/usr/bin/env python3
+"""Writes the results of quick experiments into the README.md of their folder, and draws their pictures.
+
+    experiments/quick_pages.py                  # from the results kept in experiments/*/results
+    experiments/quick_pages.py --add SITE --machine "AMD EPYC, one thread a trial"
+                                                # first keeps the ended trials of a folder of `lengthwise publish`
+    experiments/quick_pages.py --check          # fails where a README.md or a picture is not what the results make
+
+A README.md gets the results of the experiment NAME between the lines "<!-- results of NAME -->" and "<!-- end -->". Drawing pictures
+needs the Python package of this repository (python/).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import statistics
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE / "reproduced"))
+
+from make_page import Row, drawn_from, hours_of, machines, read_csv, write_csv
+
+BLOCK = re.compile(r"(?P<begin><!-- results of (?P<name>\w+) -->\n).*?(?P<end><!-- end -->\n)", re.DOTALL)
+COLUMNS = ["trial", "task", "network", "encoding", "length", "seen", "accuracy"]
+OF_TRIAL = ["training_seconds", "started", "ended", "machine", "instruction_set", "revision"]
+
+
+def readme_of(name: str) -> Path:
+    for path in HERE.glob("*/README.md"):
+        if f"<!-- results of {name} -->\n" in path.read_text(encoding="utf-8"):
+            return path
+    raise SystemExit(f"no experiments/*/README.md has a line <!-- results of {name} -->")
+
+
+def raw_file(readme: Path, name: str) -> Path:
+    return readme.parent / "results" / f"{name}.csv"
+
+
+def collect(site: Path, machine: str) -> str:
+    """Keeps the final accuracies of the trials that have succeeded, in place of those kept before."""
+    name = json.loads((site / "specification.json").read_text(encoding="utf-8"))["name"]
+    trials = {row["trial"]: row for row in read_csv(site / "trials.csv") if row["state"] == "SUCCEEDED"}
+    rows = []
+    for one in read_csv(site / "length_accuracies.csv"):
+        if one["final"] != "true" or one["trial"] not in trials:
+            continue
+        trial = trials[one["trial"]]
+        kept = {column: one[column] for column in COLUMNS} | {
+            "trial": one["trial"].split("/")[-1],
+            "training_seconds": f"{float(trial['training_seconds']):.1f}",
+            "started": trial["start_time"][:16].replace("T", " "),
+            "ended": trial["end_time"][:16].replace("T", " "),
+            "machine": machine,
+            "instruction_set": trial["instruction_set"],
+            "revision": trial["source_revision"][:7],
+        }
+        rows.append(kept)
+    path = raw_file(readme_of(name), name)
+    path.parent.mkdir(exist_ok=True)
+    write_csv(path, [*COLUMNS, *OF_TRIAL], rows)
+    return f"{name}: {len(trials)} trials"
+
+
+# By network and encoding: by trial, the accuracy at each length.
+Lines = dict[tuple[str, str], dict[str, dict[int, float]]]
+
+
+def lines_of(raw: Sequence[Row], task: str) -> Lines:
+    lines: Lines = {}
+    for row in raw:
+        if row["task"] == task:
+            trials = lines.setdefault((row["network"], row["encoding"]), {})
+            trials.setdefault(row["trial"], {})[int(row["length"])] = float(row["accuracy"])
+    return lines
+
+
+def title(network: str, encoding: str) -> str:
+    return network if encoding in ("none", "own") else f"{network}, {encoding}"
+
+
+def spread(scores: Sequence[float]) -> str:
+    """ "97.1 ± 2.0": mean and standard deviation over seeds, in per cent."""
+    deviation = f" ± {100 * statistics.stdev(scores):.1f}" if len(scores) > 1 else ""
+    return f"{100 * statistics.fmean(scores):.1f}{deviation}"
+
+
+def results(name: str, raw: Sequence[Row]) -> list[str]:
+    """What stands between the two lines of a README.md."""
+    if not raw:
+        return ["It was not trained in full yet, so there is no table."]
+    seen = sorted({int(row["length"]) for row in raw if row["seen"] == "true"})
+    unseen = sorted({int(row["length"]) for row in raw if row["seen"] != "true"})
+    trials = list({row["trial"]: row for row in raw}.values())
+    lines = [
+        (
+            f"Mean accuracy in per cent, ± the standard deviation over seeds, on lengths seen ({seen[0]} to {seen[-1]}) and not seen"
+            f" ({unseen[0]} to {unseen[-1]}) in training. {len(trials)} trials, {hours_of(trials)}. {machines(raw)}"
+        ),
+        "",
+        f"| task | network | seeds | seen | unseen | best seed, unseen | length {unseen[-1]} |",
+        "| --- | --- | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    for task in dict.fromkeys(row["task"] for row in raw):
+        for (network, encoding), of_trials in lines_of(raw, task).items():
+            means = [
+                [statistics.fmean(one[length] for length in lengths) for one in of_trials.values()]
+                for lengths in (seen, unseen, unseen[-1:])
+            ]
+            cells = [spread(means[0]), spread(means[1]), f"{100 * max(means[1]):.1f}", spread(means[2])]
+            lines.append(f"| {task} | {title(network, encoding)} | {len(of_trials)} | {' | '.join(cells)} |")
+    return [*lines, "", f"![Accuracy by length](pictures/{name}.svg)"]
+
+
+def draw(raw: Sequence[Row], path: Path) -> None:
+    """A panel a task: means over seeds by length, with bands from the lowest to the highest seed."""
+    from lengthwise.plots import drawing, panels
+    from lengthwise.plots.picture import Axis, Panel, Picture, Series
+    from lengthwise.plots.series_style import numbered_style
+
+    seen_up_to = max(int(row["length"]) for row in raw if row["seen"] == "true")
+    picture = Picture(x=Axis("input length", ticks="counts"), y=panels.accuracy_axis("accuracy"))
+    picture.shaded_label = f"seen in training: lengths 1 to {seen_up_to}"
+    picture.caption = "Lines: means over seeds."
+    picture.band_caption = "Bands: from the lowest to the highest seed."
+    names = list(dict.fromkeys((row["network"], row["encoding"]) for row in raw))
+    for task in dict.fromkeys(row["task"] for row in raw):
+        panel = Panel(task, shaded=(1, seen_up_to))
+        for line, trials in lines_of(raw, task).items():
+            lengths = sorted(set.intersection(*(set(one) for one in trials.values())))
+            values = [[one[length] for one in trials.values()] for length in lengths]
+            panel.series.append(
+                Series(
+                    title(*line),
+                    lengths,
+                    [statistics.fmean(found) for found in values],
+                    [min(found) for found in values],
+                    [max(found) for found in values],
+                    numbered_style(names.index(line)),
+                )
+            )
+        picture.panels.append(panel)
+    panels.arrange_panels(picture)
+    panels.set_length_axis(picture)
+    path.parent.mkdir(exist_ok=True)
+    drawing.draw(picture).savefig(path, metadata={"Date": None, "Description": drawn_from(raw)})
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--add", type=Path, metavar="SITE", help="keep what this folder of `lengthwise publish` has")
+    parser.add_argument("--machine", help="where it was trained, for the page")
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 where a page is not up to date")
+    arguments = parser.parse_args()
+    if arguments.add:
+        if not arguments.machine:
+            parser.error("--machine is required with --add: the page names the machine that trained")
+        print(collect(arguments.add, arguments.machine), file=sys.stderr)
+    stale: list[Path] = []
+    for readme in sorted(HERE.glob("*/README.md")):
+        text = made = readme.read_text(encoding="utf-8")
+        for block in BLOCK.finditer(text):
+            name = block["name"]
+            path = raw_file(readme, name)
+            raw = read_csv(path) if path.exists() else []
+            made = made.replace(block[0], "\n".join([block["begin"] + "\n".join(results(name, raw)), block["end"]]))
+            picture = readme.parent / "pictures" / f"{name}.svg"
+            if raw and (not picture.exists() or drawn_from(raw) not in picture.read_text(encoding="utf-8")):
+                stale.append(picture)
+                if not arguments.check:
+                    draw(raw, picture)
+        if made != text:
+            stale.append(readme)
+            if not arguments.check:
+                readme.write_text(made, encoding="utf-8")
+    for path in stale:
+        print(f"{path} {'is not what the results make' if arguments.check else 'written'}", file=sys.stderr)
+    return 1 if stale and arguments.check else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
