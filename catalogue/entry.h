@@ -28,6 +28,9 @@ struct ParameterEntry {
   std::optional<double> maximum = std::nullopt;
   // Accepted values of a string. Empty: any.
   std::vector<std::string> allowed = {};
+  // True: resolved specifications name the parameter only where it differs from its default, so
+  // that those from before it existed stay the same.
+  bool omitted = false;
 };
 
 struct Entry {

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "models/encodings/positions.h"
 #include "specification/checks.h"
 #include "specification/examples.h"
 #include "specification/expand.h"
@@ -270,12 +271,11 @@ bool HasOneRowOfPositions(const v1::Training& training) {
 
 // Returns true if the encoding depends on the number of tokens between two tokens rather than on
 // their positions: it shares one term among all pairs at the same distance, up to a "max_distance";
-// or it looks distances up in a clamped table and positions are not randomized; or it draws
-// distances as "offsets".
+// or it is the relative encoding and positions are consecutive; or it draws distances as "offsets".
 bool CountsPlaces(const models::EncodingEntry& entry, const catalogue::Parameters& parameters) {
   const auto has = [&](absl::string_view name) { return parameters.values().contains(name); };
   if (!entry.uses_positions) return has("max_distance");
-  return (has("clamped_table") && !parameters.Bool("randomized")) ||
+  return (has("clamped_table") && models::PositionPolicy(parameters).consecutive()) ||
          (has("distances") && parameters.String("distances") == "offsets");
 }
 

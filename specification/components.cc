@@ -8,6 +8,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "catalogue/suggestion.h"
+#include "models/encodings/positions.h"
 #include "models/networks/catalogue.h"
 #include "nlohmann/json.hpp"
 #include "platform/printable_text.h"
@@ -135,21 +136,28 @@ std::optional<Choice> Resolve(absl::Span<const catalogue::Entry* const> entries,
     findings.AddAll(problems);
     return std::nullopt;
   }
+  if (kind == "encoding" && !FoldPositions(component)) {
+    findings.Add(absl::StrCat(path, ".randomized"),
+                 "is false, but positions: subset draws them; remove one of the two");
+  }
   const catalogue::Parameters given = Given(component, path, findings);
   Choice choice{*index, catalogue::Resolve(*entries[*index], given, path, problems)};
   findings.AddAll(problems);
   component.clear_parameters();
-  for (const auto& [name, value] : choice.parameters.values()) {
-    (*component.mutable_parameters())[name] = ToValue(value);
+  for (const catalogue::ParameterEntry& parameter : entries[*index]->parameters) {
+    const catalogue::ParameterValue& value = choice.parameters.values().at(parameter.name);
+    if (parameter.omitted && value == parameter.default_value) continue;
+    (*component.mutable_parameters())[parameter.name] = ToValue(value);
   }
   return choice;
 }
 
 std::string BaseLabel(const catalogue::Entry& entry, const catalogue::Parameters& parameters) {
-  const auto randomized = parameters.values().find("randomized");
-  const bool* is_randomized =
-      randomized == parameters.values().end() ? nullptr : std::get_if<bool>(&randomized->second);
-  return absl::StrCat(is_randomized != nullptr && *is_randomized ? "randomized_" : "", entry.name);
+  const absl::string_view choice = models::PositionPolicy(parameters).name();
+  const std::string prefix = choice == "counted"  ? ""
+                             : choice == "subset" ? "randomized_"
+                                                  : absl::StrCat(choice, "_");
+  return absl::StrCat(prefix, entry.name);
 }
 
 // Formats a value with the characters that a label may contain.
@@ -232,6 +240,17 @@ void CheckLabels(const std::vector<std::string>& paths, const std::set<int>& rep
 }
 
 }  // namespace
+
+bool FoldPositions(v1::Component& encoding) {
+  auto& parameters = *encoding.mutable_parameters();
+  const auto choice = parameters.find("positions");
+  if (choice == parameters.end() || choice->second.string_value() != "subset") return true;
+  const auto randomized = parameters.find("randomized");
+  if (randomized != parameters.end() && !randomized->second.bool_value()) return false;
+  parameters.erase("positions");
+  parameters["randomized"].set_bool_value(true);
+  return true;
+}
 
 std::vector<std::optional<Choice>> ResolveComponents(
     absl::Span<const catalogue::Entry* const> entries, absl::string_view kind,

@@ -44,6 +44,10 @@ std::optional<Choice> ResolveComponent(absl::Span<const catalogue::Entry* const>
 // Values other than numbers, text and booleans are skipped.
 catalogue::Parameters ParametersOf(const v1::Component& component);
 
+// Writes `positions: subset` as `randomized: true`, as older stored specifications do, so that both
+// are the same trial. Returns false if the encoding also has `randomized: false`.
+bool FoldPositions(v1::Component& encoding);
+
 // Reads the named parameters of a user's formula, the encoding `formula` (formula_parameters.cc).
 // Moves each value that is a number, a list or a map, and is not a catalogue parameter, into the
 // entry's parameter "parameters", in the format of models/encodings/formula_definition.h. Leaves

@@ -9,6 +9,7 @@
 
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/message.h"
+#include "specification/components.h"
 #include "specification/parse.h"
 #include "specification/training_data.h"
 
@@ -135,6 +136,7 @@ bool IsMeantFor(const v1::Component& reading, const v1::Component& component) {
 void FillMatching(const google::protobuf::RepeatedPtrField<v1::Component>& readings,
                   google::protobuf::RepeatedPtrField<v1::Component>& components) {
   for (v1::Component& component : components) {
+    (void)FoldPositions(component);  // Resolve reports a contradiction
     for (const v1::Component& reading : readings) {
       if (IsMeantFor(reading, component)) FillParameters(reading, component);
     }

@@ -52,6 +52,10 @@ void WriteJson(const v1::Trial& trial, const std::vector<v1::AttentionMap>& maps
         {"input", map.input_number()},
         {"tokens", std::vector<int32_t>(map.tokens().begin(), map.tokens().end())},
         {"positions", std::vector<int64_t>(map.positions().begin(), map.positions().end())}};
+    if (map.real_positions_size() > 0) {
+      object["positions"] =
+          std::vector<double>(map.real_positions().begin(), map.real_positions().end());
+    }
     if (map.numbers_size() > 0) {
       object["numbers"] = std::vector<double>(map.numbers().begin(), map.numbers().end());
     }

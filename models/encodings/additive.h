@@ -45,7 +45,7 @@ class AdditiveEncoding : public Encoding {
 };
 
 // |p_i - p_j| for the queries i = first .. first + count - 1 and all keys j of positions [P, n]:
-// int64 [P, count, n].
+// [P, count, n] of their type.
 inline at::Tensor Distances(const at::Tensor& positions, int64_t first, int64_t count) {
   return positions.unsqueeze(1).sub(positions.narrow(1, first, count).unsqueeze(2)).abs();
 }

@@ -28,7 +28,7 @@ class Alibi : public AdditiveEncoding {
   at::Tensor Bias(const ParameterSet& parameters, const at::Tensor& positions, int64_t first,
                   int64_t count) const override {
     const int64_t n = positions.size(1);
-    const at::Tensor places = at::arange(n, positions.options());
+    const at::Tensor places = at::arange(n, positions.options().dtype(at::kLong));
     const at::Tensor steps =  // j - i, [count, n]
         places.unsqueeze(0).sub(places.narrow(0, first, count).unsqueeze(1));
     at::Tensor distances =

@@ -1,6 +1,7 @@
 #include "models/encodings/catalogue.h"
 
 #include <initializer_list>
+#include <optional>
 #include <string>
 
 #include "absl/algorithm/container.h"
@@ -75,54 +76,58 @@ EncodingEntry SinCos() {
 
 void CheckLearned(const catalogue::Parameters& parameters, const EncodingContext& context,
                   absl::string_view path, std::vector<catalogue::Problem>& problems) {
-  CheckRandomizedOptions(parameters, path, problems);
+  const size_t before = problems.size();
+  CheckIntegerPositions(parameters, context.longest_sequence, "a table of learned vectors", path,
+                        problems);
   const int64_t rows = parameters.Int("max_position");
-  if (context.longest_sequence <= rows) return;
+  const PositionPolicy policy(parameters);
+  if (problems.size() > before || policy.Integers(context.longest_sequence) <= rows) return;
   problems.push_back({.field = absl::StrCat(path, ".max_position"),
                       .description = absl::StrCat(
                           "a table of ", rows, " positions is too short for the longest sequence, ",
-                          context.longest_sequence,
-                          " tokens of input and output; use a larger max_position or "
-                          "shorter lengths")});
+                          context.longest_sequence, " tokens of input and output",
+                          policy.consecutive() && policy.drawn() ? " and the largest offset" : "",
+                          "; use a larger max_position or shorter lengths")});
 }
 
 EncodingEntry Learned() {
-  return {{.name = "learned",
-           .title = "Learned",
-           .documentation =
-               "A table of max_position learned vectors; each token's embedding gets the vector of "
-               "its position. Networks that add the encoding in every block have one table per "
-               "block. Randomized, this is the label encoding of Li and McClelland (2022). "
-               "Otherwise rows beyond the lengths seen in training keep their initial values.",
-           .parameters = WithPositions(
-               {{.name = "stddev",
-                 .default_value = 1.0,
-                 .documentation =
-                     "Standard deviation of the table's initial values. Small values help on "
-                     "unseen puzzles (relational reasoning on Latin squares, Table 2).",
-                 .minimum = 0,
-                 .maximum = 100},
-                {.name = "distribution",
-                 .default_value = std::string("truncated_normal"),
-                 .documentation = "Distribution of the table's initial values: normal, or normal "
-                                  "truncated at two standard deviations.",
-                 .allowed = {"truncated_normal", "normal"}},
-                {.name = "trained",
-                 .default_value = true,
-                 .documentation = "False keeps the table at its random initial values (\"random\" "
-                                  "in relational reasoning on Latin squares)."}})},
-          /*uses_positions=*/true,
-          CheckLearned};
+  return {
+      {.name = "learned",
+       .title = "Learned",
+       .documentation =
+           "A table of max_position learned vectors; each token's embedding gets the vector of "
+           "its position. Networks that add the encoding in every block have one table per "
+           "block. With positions: subset it is the label encoding of Li and McClelland (2022). "
+           "Otherwise rows beyond the lengths seen in training keep their initial values.",
+       .parameters = WithPositions(
+           {{.name = "stddev",
+             .default_value = 1.0,
+             .documentation =
+                 "Standard deviation of the table's initial values. Small values help on "
+                 "unseen puzzles (relational reasoning on Latin squares, Table 2).",
+             .minimum = 0,
+             .maximum = 100},
+            {.name = "distribution",
+             .default_value = std::string("truncated_normal"),
+             .documentation = "Distribution of the table's initial values: normal, or normal "
+                              "truncated at two standard deviations.",
+             .allowed = {"truncated_normal", "normal"}},
+            {.name = "trained",
+             .default_value = true,
+             .documentation = "False keeps the table at its random initial values (\"random\" "
+                              "in relational reasoning on Latin squares)."}})},
+      /*uses_positions=*/true,
+      CheckLearned};
 }
 
 void CheckRelative(const catalogue::Parameters& parameters, const EncodingContext& context,
                    absl::string_view path, std::vector<catalogue::Problem>& problems) {
   CheckPositions(parameters, context.longest_sequence, path, problems);
   CheckEvenWidth(context.d_model, path, problems);
-  if (parameters.Bool("clamped_table") &&
-      !(parameters.Bool("randomized") && parameters.String("distances") == "offsets")) {
+  if (parameters.Bool("clamped_table") && !(PositionPolicy(parameters).name() == "subset" &&
+                                            parameters.String("distances") == "offsets")) {
     problems.push_back({.field = absl::StrCat(path, ".clamped_table"),
-                        .description = "needs randomized offsets; set randomized: true and "
+                        .description = "needs randomized offsets; set positions: subset and "
                                        "distances: offsets, or leave it out"});
   }
 }
@@ -332,21 +337,27 @@ EncodingEntry T5() {
       CheckT5};
 }
 
+void CheckPlaces(const catalogue::Parameters& parameters, const EncodingContext& context,
+                 absl::string_view path, std::vector<catalogue::Problem>& problems) {
+  CheckIntegerPositions(parameters, context.longest_sequence, "the vector", path, problems);
+}
+
 EncodingEntry OneHot() {
   return {
       {.name = "one_hot",
        .title = "One-hot",
        .documentation = "One-hot vectors, 1 at the token's position and 0 elsewhere, for networks "
                         "that take positions as vectors (positional attention, section 4). Their "
-                        "size is the longest sequence in tokens or, randomized, max_position.",
+                        "size is the longest sequence in tokens or, for drawn positions, the "
+                        "largest of them.",
        .parameters = WithPositions(
            {{.name = "last_apart",
              .default_value = true,
              .documentation = "Gives the last token of a sequence, a scratchpad, the last vector "
                               "at every length, as in the paper's released code. No effect if "
-                              "positions are randomized. False: the vector of its position."}})},
+                              "positions are drawn. False: the vector of its position."}})},
       /*uses_positions=*/true,
-      CheckPositionsAlone,
+      CheckPlaces,
       /*is_added=*/false,
       /*gives_vectors=*/true};
 }
@@ -358,10 +369,10 @@ EncodingEntry Binary() {
        .documentation =
            "The position in base two, lowest digit first, with -1 for 0 and 1 for 1, for networks "
            "that take positions as vectors (positional attention, appendix C.3). Has enough digits "
-           "for the positions of the longest sequence or, randomized, for all below max_position.",
+           "for all positions of the longest sequence.",
        .parameters = WithPositions({})},
       /*uses_positions=*/true,
-      CheckPositionsAlone,
+      CheckPlaces,
       /*is_added=*/false,
       /*gives_vectors=*/true};
 }
@@ -398,15 +409,17 @@ void CheckFormula(const catalogue::Parameters& parameters, const EncodingContext
   }
   if (problems.size() != before) return;
   const PositionPolicy policy(parameters);
-  CheckFormulaValues(definition,
-                     {.heads = context.heads,
-                      .layers = context.blocks,
-                      .d_model = context.d_model,
-                      .shortest = context.shortest_sequence,
-                      .longest = context.longest_sequence,
-                      .max_position = policy.randomized() ? policy.max_position() : 0,
-                      .operations = context.operations},
-                     path, problems);
+  CheckFormulaValues(
+      definition,
+      {.heads = context.heads,
+       .layers = context.blocks,
+       .d_model = context.d_model,
+       .shortest = context.shortest_sequence,
+       .longest = context.longest_sequence,
+       .drawn =
+           policy.drawn() ? std::optional(policy.BoundsOf(context.longest_sequence)) : std::nullopt,
+       .operations = context.operations},
+      path, problems);
 }
 
 // A formula of the encoding "formula", or its parameters; empty by default.

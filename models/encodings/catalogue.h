@@ -40,7 +40,7 @@ struct EncodingContext {
 
 struct EncodingEntry : catalogue::Entry {
   // True if the encoding consumes positions. It then has the parameters of positions.h
-  // ("randomized", "max_position", "sorted").
+  // ("positions", "max_position", ...).
   bool uses_positions = false;
   // Appends problems of the combination, with fields under `path`. May be null.
   void (*check)(const catalogue::Parameters& parameters, const EncodingContext& context,

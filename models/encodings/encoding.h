@@ -41,8 +41,8 @@ struct AttentionTerms {
 
 // Shapes: P members, B sequences, n tokens, H heads, d = d_model, dh = d / H.
 //
-// Immutable after construction; all methods are thread-safe. Positions are int64 [P, n], at least
-// 0, one draw for all sequences of a batch. Terms and rotations of a block get that block's
+// Immutable after construction; all methods are thread-safe. Positions are double [P, n], exact for
+// integers, one draw for all sequences of a batch. Terms and rotations of a block get that block's
 // positions. Angles are computed in double precision.
 class Encoding {
  public:

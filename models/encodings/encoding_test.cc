@@ -2,19 +2,23 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "ATen/ops/arange.h"
 #include "ATen/ops/full_like.h"
+#include "ATen/ops/isfinite.h"
 #include "ATen/ops/randn.h"
 #include "ATen/ops/tensor.h"
 #include "ATen/ops/where.h"
 #include "ATen/ops/zeros.h"
+#include "catalogue/resolved.h"
 #include "gtest/gtest.h"
 #include "models/encodings/additive.h"
 #include "models/encodings/catalogue.h"
 #include "models/encodings/sinusoids.h"
+#include "models/encodings/test_formula.h"
 
 namespace lengthwise::models {
 namespace {
@@ -102,8 +106,9 @@ at::Tensor RelativeByDefinition(const ParameterSet& parameters, const at::Tensor
 struct RelativeCase {
   bool randomized;
   std::string distances;
-  std::vector<int64_t> positions;
+  std::vector<double> positions;
   bool clamped_table = false;
+  std::string choice = "counted";
 };
 
 class RelativeTest : public ::testing::TestWithParam<RelativeCase> {};
@@ -113,6 +118,7 @@ TEST_P(RelativeTest, MatchesItsDefinition) {
   options.Set("randomized", GetParam().randomized);
   options.Set("distances", GetParam().distances);
   options.Set("clamped_table", GetParam().clamped_table);
+  options.Set("positions", GetParam().choice);
   options.Set("max_position", int64_t{600});
   ParameterLayout layout;
   const auto encoding =
@@ -123,7 +129,7 @@ TEST_P(RelativeTest, MatchesItsDefinition) {
   const ParameterSet parameters = arena.Members(0, 1);
 
   const auto n = static_cast<int64_t>(GetParam().positions.size());
-  const at::Tensor positions = at::tensor(GetParam().positions);
+  const at::Tensor positions = at::tensor(GetParam().positions).to(at::kDouble);
   at::Tensor distances = positions.unsqueeze(0).sub(positions.unsqueeze(1));
   if (GetParam().distances == "offsets") {
     const at::Tensor steps = at::arange(n).unsqueeze(0).sub(at::arange(n).unsqueeze(1));
@@ -140,12 +146,103 @@ TEST_P(RelativeTest, MatchesItsDefinition) {
             1e-12);
 }
 
-INSTANTIATE_TEST_SUITE_P(Distances, RelativeTest,
-                         ::testing::Values(RelativeCase{false, "positions", {0, 1, 2, 3, 4}},
-                                           RelativeCase{false, "positions", {0}},
-                                           RelativeCase{true, "positions", {3, 8, 40, 1000}},
-                                           RelativeCase{true, "offsets", {0, 7, 8, 500}},
-                                           RelativeCase{true, "offsets", {0, 7, 8, 500}, true}));
+INSTANTIATE_TEST_SUITE_P(
+    Distances, RelativeTest,
+    ::testing::Values(RelativeCase{false, "positions", {0, 1, 2, 3, 4}},
+                      RelativeCase{false, "positions", {0}},
+                      RelativeCase{true, "positions", {3, 8, 40, 1000}},
+                      RelativeCase{true, "offsets", {0, 7, 8, 500}},
+                      RelativeCase{true, "offsets", {0, 7, 8, 500}, true},
+                      RelativeCase{false, "positions", {7, 8, 9}, false, "shift"},
+                      RelativeCase{false, "positions", {-3.5, 0.25, 9}, false, "augmented"}));
+
+// An encoding of one block with two heads of 4 features, in double precision, on 6 tokens.
+class OneBlock {
+ public:
+  OneBlock(const std::string& name, const std::string& choice) {
+    const EncodingEntry* const entry = catalogue::Named(EncodingEntries(), name);
+    catalogue::Parameters given;
+    GiveFormula(name, given);
+    if (entry->uses_positions) given.Set("positions", choice);
+    const catalogue::Parameters options = Resolved(EncodingEntries(), name, given);
+    CheckEncoding(*entry, options,
+                  {.d_model = 8,
+                   .heads = 2,
+                   .blocks = 1,
+                   .longest_sequence = 6,
+                   .as_vectors = !entry->is_added},
+                  "encoding", problems);
+    encoding_ =
+        CreateEncoding(name, options,
+                       {.blocks = 1, .heads = 2, .d_model = 8, .longest_sequence = 6}, layout_)
+            .value();
+    layout_.Add("other", {1}, {.kind = Initializer::Kind::kOnes});
+    arena_ = std::make_unique<ParameterArena>(layout_, 1, at::kDouble, at::kCPU);
+    arena_->Initialize(0, 1);
+  }
+
+  // Logits of random queries and keys with the encoding's rotation, term and, as far as there is
+  // one, the sum of its addition to the embeddings: [1, 1, 2, 6, 6].
+  at::Tensor Logits(const std::vector<double>& places) const {
+    const ParameterSet parameters = arena_->Members(0, 1);
+    const at::Tensor positions = at::tensor(places).unsqueeze(0);
+    at::Tensor q = at::arange(48, at::kDouble).sin().view({1, 1, 2, 6, 4});
+    at::Tensor k = at::arange(48, at::kDouble).cos().view({1, 1, 2, 6, 4});
+    encoding_->Rotate(parameters, 0, positions, q, k);
+    at::Tensor logits = q.matmul(k.transpose(-1, -2));
+    const at::Tensor term = encoding_->LogitTerm(parameters, 0, positions, q, k);
+    if (term.defined()) logits = logits.add(term);
+    const at::Tensor added = encoding_->EmbeddingTerm(parameters, 0, positions);
+    return added.defined() ? logits.add(added.sum()) : logits;
+  }
+
+  std::vector<catalogue::Problem> problems;
+
+ private:
+  ParameterLayout layout_;
+  std::unique_ptr<Encoding> encoding_;
+  std::unique_ptr<ParameterArena> arena_;
+};
+
+TEST(PositionsTest, ShiftChangesNoRelativeEncoding) {
+  for (const char* name : {"rope", "relative", "alibi", "kerple_log", "t5"}) {
+    const OneBlock encoding(name, "shift");
+    EXPECT_LT(LargestDifference(encoding.Logits({0, 1, 2, 3, 4, 5}),
+                                encoding.Logits({37, 38, 39, 40, 41, 42})),
+              1e-12)
+        << name;
+  }
+  const OneBlock absolute("sin_cos", "shift");
+  EXPECT_GT(LargestDifference(absolute.Logits({0, 1, 2, 3, 4, 5}),
+                              absolute.Logits({37, 38, 39, 40, 41, 42})),
+            0.01);
+}
+
+TEST(PositionsTest, OnlyTablesAndVectorsRefuseReals) {
+  for (const EncodingEntry* entry : EncodingEntries()) {
+    if (!entry->uses_positions) continue;
+    const bool counts = entry->name == "learned" || !entry->is_added;
+    EXPECT_TRUE(OneBlock(entry->name, "skips").problems.empty()) << entry->name;
+    const OneBlock encoding(entry->name, "augmented");
+    EXPECT_EQ(encoding.problems.size(), counts ? 1U : 0U) << entry->name;
+    if (counts) continue;
+    const at::Tensor logits = encoding.Logits({-2.25, -0.5, 1.125, 2, 3.75, 4.5});
+    EXPECT_TRUE(at::isfinite(logits).all().item<bool>()) << entry->name;
+    if (entry->name == "t5") continue;
+    EXPECT_GT(LargestDifference(logits, encoding.Logits({-2, -1, 1, 2, 3, 4})), 1e-9)
+        << entry->name;
+  }
+}
+
+TEST(PositionsTest, T5RoundsDistancesDown) {
+  const OneBlock encoding("t5", "uniform_reals");
+  const auto of_first_query = [&](const std::vector<double>& places) {
+    return encoding.Logits(places).narrow(3, 0, 1);
+  };
+  EXPECT_EQ(LargestDifference(of_first_query({0, 2.9, 3, 5.75, 7.5, 99.99}),
+                              of_first_query({0, 2, 3, 5, 7, 99})),
+            0);
+}
 
 }  // namespace
 }  // namespace lengthwise::models

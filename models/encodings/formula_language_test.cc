@@ -207,7 +207,7 @@ TEST(FormulaValuesTest, NonFiniteGradientIsReported) {
 TEST(FormulaValuesTest, RandomizedPositionsExceedTheSequence) {
   FormulaDomain domain = kDomain;
   EXPECT_EQ(Problems("logits", "1 / (abs(q - k) - 100)", "", domain), "");
-  domain.max_position = 200;
+  domain.drawn = {0, 199};
   EXPECT_EQ(Problems("logits", "1 / (abs(q - k) - 100)", "", domain),
             "encodings[0].logits: column 3: 1 / 0 is infinite for q = 0, k = 100, h = 0\n");
   EXPECT_EQ(Problems("embedding", "1 / (p - 150 + c)", "", domain),
@@ -226,7 +226,7 @@ TEST(FormulaValuesTest, LargeDomainIsSampled) {
   FormulaDomain domain = kDomain;
   domain.longest = 100'000;
   domain.heads = 1000;
-  domain.max_position = 1 << 20;
+  domain.drawn = {0, (1 << 20) - 1};
   domain.operations = 1 << 20;
   EXPECT_EQ(Problems("logits", "h * q * k * n + 1", "", domain), "");
 }

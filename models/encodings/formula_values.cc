@@ -74,16 +74,19 @@ std::pair<double, double> Derivatives(FormulaOp op, double x, double y, double v
   }
 }
 
-// At most `most` integers of first .. last, evenly spread, both ends included (the last alone if
-// `most` is 1).
-std::vector<double> Spread(int64_t first, int64_t last, int64_t most) {
+using Bounds = PositionPolicy::Bounds;
+
+// At most `most` numbers whole steps after `first`, evenly spread, and `last` (alone if `most` is
+// 1).
+std::vector<double> Spread(double first, double last, int64_t most) {
   std::vector<double> spread;
   if (last < first) return spread;
-  const int64_t count = std::clamp<int64_t>(most, 1, last - first + 1);
-  for (int64_t i = 0; i < count; ++i) {
-    const int64_t place = count == 1 ? last : first + i * (last - first) / (count - 1);
-    spread.push_back(static_cast<double>(place));
+  const auto steps = static_cast<int64_t>(std::ceil(last - first));
+  const int64_t count = std::clamp<int64_t>(most, 1, steps + 1);
+  for (int64_t i = 0; i + 1 < count; ++i) {
+    spread.push_back(first + static_cast<double>(i * steps / (count - 1)));
   }
+  spread.push_back(last);
   return spread;
 }
 
@@ -170,36 +173,35 @@ class Check {
 void CheckLogits(Check check, const FormulaNodes& nodes, const FormulaDomain& domain) {
   const auto heads = static_cast<double>(domain.heads);
   const int64_t longest = domain.longest;
-  const auto last_of = [&](double n) {
-    return domain.max_position > 0 ? domain.max_position - 1 : static_cast<int64_t>(n) - 1;
-  };
+  const auto shortest = static_cast<double>(domain.shortest);
+  const auto bounds_of = [&](double n) { return domain.drawn.value_or(Bounds{0, n - 1}); };
   std::vector<double> lengths = {static_cast<double>(longest)};
   int64_t most = check.most();
   // Half of the points go to the corners of every length, the rest to a grid of points at some
   // lengths.
   if (UsesArgument(nodes, 4) && domain.shortest > 0) {
-    for (const double n : Spread(domain.shortest, longest, most / 8)) {
-      const auto last = static_cast<double>(last_of(n));
-      for (const double q : {0.0, last}) {
-        for (const double k : {0.0, last}) {
+    for (const double n : Spread(shortest, static_cast<double>(longest), most / 8)) {
+      const auto [lowest, highest] = bounds_of(n);
+      for (const double q : {lowest, highest}) {
+        for (const double k : {lowest, highest}) {
           if (!check.At({q, k, 0, heads, n})) return;
         }
       }
     }
-    lengths = Spread(domain.shortest, longest, 16);
+    lengths = Spread(shortest, static_cast<double>(longest), 16);
     most /= 2;
   }
   most /= static_cast<int64_t>(lengths.size());
   for (const double n : lengths) {
-    const int64_t last = last_of(n);
+    const auto [lowest, highest] = bounds_of(n);
     if (IsOfDifferences(nodes)) {
-      for (const double distance : Spread(0, last, most / 2)) {
+      for (const double distance : Spread(0, highest - lowest, most / 2)) {
         if (!check.At({0, distance, 0, heads, n}) || !check.At({distance, 0, 0, heads, n})) return;
       }
       continue;
     }
     const auto side = static_cast<int64_t>(std::sqrt(static_cast<double>(most)));
-    const std::vector<double> places = Spread(0, last, side);
+    const std::vector<double> places = Spread(lowest, highest, side);
     for (const double q : places) {
       for (const double k : places) {
         if (!check.At({q, k, 0, heads, n})) return;
@@ -209,11 +211,11 @@ void CheckLogits(Check check, const FormulaNodes& nodes, const FormulaDomain& do
 }
 
 // Checks an expression of position and feature, for `columns` features.
-void CheckFeatures(Check check, int64_t positions, int64_t columns, int64_t d) {
+void CheckFeatures(Check check, const Bounds& positions, int64_t columns, int64_t d) {
   const std::vector<double> features =
-      Spread(0, columns - 1, std::max<int64_t>(4, check.most() / 64));
+      Spread(0, static_cast<double>(columns - 1), std::max<int64_t>(4, check.most() / 64));
   const auto most = check.most() / static_cast<int64_t>(std::max<size_t>(1, features.size()));
-  for (const double p : Spread(0, positions - 1, std::max<int64_t>(4, most))) {
+  for (const double p : Spread(positions.lowest, positions.highest, std::max<int64_t>(4, most))) {
     for (const double c : features) {
       if (!check.At({p, c, static_cast<double>(d)})) return;
     }
@@ -384,7 +386,8 @@ void CheckFormulaValues(const FormulaDefinition& definition, const FormulaDomain
   if (definition.logits) {
     CheckLogits(check(*definition.logits, LogitsPlace()), *definition.logits, domain);
   }
-  const int64_t positions = domain.max_position > 0 ? domain.max_position : domain.longest;
+  const Bounds positions =
+      domain.drawn.value_or(Bounds{0, static_cast<double>(domain.longest - 1)});
   if (definition.embedding) {
     CheckFeatures(check(*definition.embedding, EmbeddingPlace()), positions, domain.d_model,
                   domain.d_model);

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "absl/types/span.h"
 #include "catalogue/entry.h"
 #include "models/encodings/formula_definition.h"
+#include "models/encodings/positions.h"
 
 namespace lengthwise::models {
 
@@ -57,8 +59,8 @@ struct FormulaDomain {
   // Tokens per sequence. If `shortest` is 0, only the longest sequences are checked.
   int64_t shortest = 0;
   int64_t longest = 1;
-  // Exclusive bound of randomized positions; 0 if positions are token indices.
-  int64_t max_position = 0;
+  // Bounds of drawn positions; absent if positions are token indices.
+  std::optional<PositionPolicy::Bounds> drawn = std::nullopt;
   // Budget of a check: nodes evaluated at most.
   int64_t operations = 0;
 };

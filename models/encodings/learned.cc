@@ -1,5 +1,5 @@
-// Learned vector for each position, added to the embeddings (Gehring et al. 2017). Randomized, it
-// is the label encoding of Li and McClelland 2022.
+// Learned vector for each position, added to the embeddings (Gehring et al. 2017). With
+// positions: subset it is the label encoding of Li and McClelland 2022.
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -28,7 +28,7 @@ class Learned : public Encoding {
   at::Tensor EmbeddingTerm(const ParameterSet& parameters, int64_t block,
                            const at::Tensor& positions) const override {
     const at::Tensor& table = parameters[tables_[static_cast<size_t>(block)]];
-    return Embed(positions.unsqueeze(1), trained_ ? table : table.detach());
+    return Embed(positions.to(at::kLong).unsqueeze(1), trained_ ? table : table.detach());
   }
 
  private:

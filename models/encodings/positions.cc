@@ -1,11 +1,31 @@
+// The choices of positions of n tokens p = 0, 1, ..., n - 1, with L = max_position:
+//
+//   counted        p
+//   subset         a sorted random subset of {0, ..., L - 1} (randomized positional encodings,
+//   Ruoss
+//                  et al. 2023, section 3; unsorted in Table 3; with a learned table the labels of
+//                  Li and McClelland 2022)
+//   uniform_reals  n real numbers uniform in [0, L), sorted (Random Float Sampling, Shimizu et al.
+//                  2026)
+//   shift          p + k, k ~ U{0, ..., K} (SHAPE, Kiyono et al. 2021)
+//   augmented      s (p + D + e_p), D ~ U(-global, global), e_p ~ U(-local, local), ln s ~
+//                  U(-ln scaling, ln scaling) (CAPE, Likhomanenko et al. 2021)
+//   skips          p for the first c tokens, p + g for the others, c ~ U{1, ..., ceil(n / 2)}, g ~
+//                  U{0, ..., L - n} (PoSE, Zhu et al. 2024; the published code's two chunks)
+//
+// The papers of the last three evaluate with counted positions, those of the first two draw them.
 #include "models/encodings/positions.h"
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <numeric>
 #include <string>
 #include <variant>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 
 namespace lengthwise::models {
 namespace {
@@ -16,28 +36,104 @@ Value Get(const catalogue::Parameters& parameters, absl::string_view name, Value
   return found == parameters.values().end() ? absent : std::get<Value>(found->second);
 }
 
+// Parameters of older stored specifications do not have these names. A resolved specification omits
+// them while they have these defaults.
+constexpr int64_t kNoOffset = 0;
+constexpr int64_t kShapeOffset = 500;
+constexpr double kGlobalShift = 5, kLocalShift = 0.5, kScaling = 1.03;
+
+// The values of the parameter "positions", in the order of PositionPolicy::Choice.
+const std::vector<std::string>& Choices() {
+  static const auto& names = *new std::vector<std::string>{"counted", "subset",    "uniform_reals",
+                                                           "shift",   "augmented", "skips"};
+  return names;
+}
+
+// An option of some choices.
+struct Option {
+  std::string name;
+  catalogue::ParameterValue unused;  // its value elsewhere
+  std::vector<std::string> choices;
+};
+
+const std::vector<Option>& Options() {
+  static const auto& options = *new std::vector<Option>{
+      {"sorted", true, {"subset"}},
+      {"randomized_at_evaluation", true, {"subset", "uniform_reals"}},
+      {"distances", std::string("positions"), {"counted", "subset"}},
+      {"draws", std::string("shared"), {Choices().begin() + 1, Choices().end()}},
+      {"random_offset", kNoOffset, {"shift"}},
+      {"global_shift", kGlobalShift, {"augmented"}},
+      {"local_shift", kLocalShift, {"augmented"}},
+      {"scaling", kScaling, {"augmented"}},
+      {"centered", false, {"augmented"}}};
+  return options;
+}
+
 }  // namespace
 
 std::vector<catalogue::ParameterEntry> PositionParameters() {
   return {
+      {.name = "positions",
+       .default_value = Choices()[0],
+       .documentation =
+           "How positions are chosen, once per batch. counted: 0, 1, 2, .... subset: a sorted "
+           "random subset of {0, ..., max_position - 1} (randomized positional encodings, section "
+           "3). uniform_reals: sorted real numbers from 0 to max_position (Random Float Sampling, "
+           "2026). The rest only in training, with counted positions in evaluations: shift: all "
+           "plus one random offset (SHAPE, 2021); augmented: scaled, shifted and jittered (CAPE, "
+           "2021); skips: two chunks with a random gap (PoSE, 2024).",
+       .allowed = Choices(),
+       .omitted = true},
       {.name = "randomized",
        .default_value = false,
-       .documentation = "Positions are a sorted random subset of {0, ..., max_position - 1}, drawn "
-                        "once per batch (randomized positional encodings, section 3)."},
+       .documentation = "true is another word for positions: subset."},
       {.name = "max_position",
        .default_value = int64_t{2048},
-       .documentation = "L: randomized positions are drawn from 0 to L - 1. At least the tokens "
-                        "(input and output) of the longest sequence.",
+       .documentation = "L: subset draws positions from 0 to L - 1, uniform_reals below L, and "
+                        "skips end below L. At least the tokens (input and output) of the longest "
+                        "sequence.",
        .minimum = 1,
        .maximum = 1 << 20},
       {.name = "sorted",
        .default_value = true,
-       .documentation = "Sorts randomized positions in ascending order. False keeps their random "
-                        "order (Table 3)."},
+       .documentation =
+           "Sorts a subset in ascending order. False keeps its random order (Table 3)."},
       {.name = "randomized_at_evaluation",
        .default_value = true,
-       .documentation = "Randomizes positions in evaluations as well. False: only training "
-                        "randomizes them; evaluations count tokens from 0."},
+       .documentation = "Draws positions in evaluations as well. False: only training draws them; "
+                        "evaluations count tokens from 0. For subset and uniform_reals."},
+      {.name = "random_offset",
+       .default_value = kNoOffset,
+       .documentation = "K: shift adds an offset from 0 to K. 0 means 500.",
+       .minimum = 0,
+       .maximum = 1 << 20,
+       .omitted = true},
+      {.name = "global_shift",
+       .default_value = kGlobalShift,
+       .documentation = "augmented: largest shift of all positions, in both directions. The "
+                        "defaults of these options are those of CAPE's experiments on text.",
+       .minimum = 0,
+       .maximum = 1 << 20,
+       .omitted = true},
+      {.name = "local_shift",
+       .default_value = kLocalShift,
+       .documentation = "augmented: largest shift of each position alone, in both directions. At "
+                        "most 0.5 keeps their order.",
+       .minimum = 0,
+       .maximum = 1 << 20,
+       .omitted = true},
+      {.name = "scaling",
+       .default_value = kScaling,
+       .documentation = "augmented: largest factor of all positions; the smallest is its inverse.",
+       .minimum = 1,
+       .maximum = 1000,
+       .omitted = true},
+      {.name = "centered",
+       .default_value = false,
+       .documentation = "augmented: subtracts the mean of a sequence's positions first, in "
+                        "evaluations too, as CAPE's experiments on speech and images do.",
+       .omitted = true},
   };
 }
 
@@ -45,7 +141,7 @@ catalogue::ParameterEntry DistancesParameter() {
   return {.name = "distances",
           .default_value = std::string("positions"),
           .documentation =
-              "Distance between tokens with randomized positions. \"positions\": difference of the "
+              "Distance between tokens with positions: subset. \"positions\": difference of the "
               "drawn positions of key and query, as in the paper. \"offsets\": tokens m places "
               "apart have the m-th drawn distance, as in the paper's published code.",
           .allowed = {"positions", "offsets"}};
@@ -55,39 +151,56 @@ catalogue::ParameterEntry DrawsParameter() {
   return {.name = "draws",
           .default_value = std::string("shared"),
           .documentation =
-              "Draws of randomized positions per batch. \"shared\": one for all blocks, as in the "
-              "paper. \"per_block\": one for each block, as in the paper's published code.",
+              "Draws of positions per batch. \"shared\": one for all blocks, as in the paper. "
+              "\"per_block\": one for each block, as in the paper's published code.",
           .allowed = {"shared", "per_block"}};
 }
 
-void CheckRandomizedOptions(const catalogue::Parameters& parameters, absl::string_view path,
-                            std::vector<catalogue::Problem>& problems) {
-  if (Get(parameters, "randomized", false)) return;
-  const auto refuse = [&](absl::string_view option, absl::string_view what) {
-    problems.push_back({.field = absl::StrCat(path, ".", option),
-                        .description = absl::StrCat("only randomized positions can be ", what,
-                                                    "; set randomized: true, or leave it out")});
-  };
-  if (!Get(parameters, "sorted", true)) refuse("sorted", "unsorted");
-  if (!Get(parameters, "randomized_at_evaluation", true)) {
-    refuse("randomized_at_evaluation", "plain at evaluation");
+void CheckPositionOptions(const catalogue::Parameters& parameters, absl::string_view path,
+                          std::vector<catalogue::Problem>& problems) {
+  const std::string name(PositionPolicy(parameters).name());
+  if (Get(parameters, "randomized", false) && name != "subset") {
+    problems.push_back({.field = absl::StrCat(path, ".randomized"),
+                        .description = absl::StrCat("means positions: subset, but positions is ",
+                                                    name, "; remove one of the two")});
   }
-  if (Get(parameters, "draws", std::string()) == "per_block") {
-    refuse("draws", "drawn for each block");
+  for (const Option& option : Options()) {
+    const auto given = parameters.values().find(option.name);
+    if (given == parameters.values().end() || given->second == option.unused ||
+        absl::c_linear_search(option.choices, name)) {
+      continue;
+    }
+    problems.push_back(
+        {.field = absl::StrCat(path, ".", option.name),
+         .description =
+             absl::StrCat("needs positions: ", absl::StrJoin(option.choices, ", "),
+                          "; positions is ", name, ". Change it, or leave ", option.name, " out")});
   }
 }
 
 void CheckPositions(const catalogue::Parameters& parameters, int64_t longest_sequence,
                     absl::string_view path, std::vector<catalogue::Problem>& problems) {
-  CheckRandomizedOptions(parameters, path, problems);
-  const PositionPolicy policy(parameters);
-  if (!policy.randomized() || longest_sequence <= policy.max_position()) return;
+  CheckPositionOptions(parameters, path, problems);
+  const int64_t positions = Get(parameters, "max_position", int64_t{0});
+  const absl::string_view choice = PositionPolicy(parameters).name();
+  if ((choice != "subset" && choice != "skips") || longest_sequence <= positions) return;
   problems.push_back(
-      {.field = absl::StrCat(std::string(path), ".max_position"),
+      {.field = absl::StrCat(path, ".max_position"),
        .description = absl::StrCat(
-           policy.max_position(), " positions are too few for the longest sequence, ",
-           longest_sequence,
+           positions, " positions are too few for the longest sequence, ", longest_sequence,
            " tokens of input and output; use a larger max_position or shorter lengths")});
+}
+
+void CheckIntegerPositions(const catalogue::Parameters& parameters, int64_t longest_sequence,
+                           absl::string_view what, absl::string_view path,
+                           std::vector<catalogue::Problem>& problems) {
+  CheckPositions(parameters, longest_sequence, path, problems);
+  const PositionPolicy policy(parameters);
+  if (!policy.real()) return;
+  problems.push_back(
+      {.field = absl::StrCat(path, ".positions"),
+       .description = absl::StrCat(policy.name(), " makes real numbers, but ", what,
+                                   " has a place for each integer; use subset, shift or skips")});
 }
 
 void CheckEvenWidth(int64_t d_model, absl::string_view path,
@@ -100,37 +213,107 @@ void CheckEvenWidth(int64_t d_model, absl::string_view path,
 }
 
 PositionPolicy::PositionPolicy(const catalogue::Parameters& encoding_parameters, int64_t blocks)
-    : randomized_(Get(encoding_parameters, "randomized", false)),
+    : choice_(static_cast<Choice>(
+          absl::c_find(Choices(), Get(encoding_parameters, "positions", Choices()[0])) -
+          Choices().begin())),
       max_position_(Get(encoding_parameters, "max_position", int64_t{0})),
       sorted_(Get(encoding_parameters, "sorted", true)),
       at_evaluation_(Get(encoding_parameters, "randomized_at_evaluation", true)),
       offsets_(Get(encoding_parameters, "distances", std::string()) == "offsets"),
-      draws_(randomized_ && Get(encoding_parameters, "draws", std::string()) == "per_block" ? blocks
-                                                                                            : 1) {}
+      random_offset_(Get(encoding_parameters, "random_offset", kNoOffset)),
+      global_shift_(Get(encoding_parameters, "global_shift", kGlobalShift)),
+      local_shift_(Get(encoding_parameters, "local_shift", kLocalShift)),
+      scaling_(Get(encoding_parameters, "scaling", kScaling)),
+      centered_(Get(encoding_parameters, "centered", false)),
+      draws_(Get(encoding_parameters, "draws", std::string()) == "per_block" ? blocks : 1) {
+  if (choice_ == Choice::kCounted && Get(encoding_parameters, "randomized", false)) {
+    choice_ = Choice::kSubset;
+  }
+  if (choice_ == Choice::kCounted) draws_ = 1;
+  if (choice_ != Choice::kSubset && choice_ != Choice::kUniformReals) at_evaluation_ = false;
+  if (random_offset_ == kNoOffset) random_offset_ = kShapeOffset;
+}
 
-std::vector<int64_t> PositionPolicy::Plain(int64_t tokens) {
-  std::vector<int64_t> positions(static_cast<size_t>(tokens));
-  std::iota(positions.begin(), positions.end(), 0);
+absl::string_view PositionPolicy::name() const { return Choices()[static_cast<size_t>(choice_)]; }
+
+PositionPolicy::Bounds PositionPolicy::BoundsOf(int64_t tokens) const {
+  const auto last = static_cast<double>(tokens - 1);
+  const auto end = static_cast<double>(max_position_);
+  switch (choice_) {
+    case Choice::kCounted:
+      return {0, last};
+    case Choice::kSubset:
+    case Choice::kSkips:
+      return {0, end - 1};
+    case Choice::kUniformReals:
+      return {0, at_evaluation_ ? end : std::max(end, last)};
+    case Choice::kShift:
+      return {0, last + static_cast<double>(random_offset_)};
+    default:
+      break;
+  }
+  const double shift = global_shift_ + local_shift_;
+  return {scaling_ * (-shift - (centered_ ? last / 2 : 0)), scaling_ * (last + shift)};
+}
+
+std::vector<double> PositionPolicy::Plain(int64_t tokens) const {
+  std::vector<double> positions(static_cast<size_t>(tokens));
+  std::iota(positions.begin(), positions.end(),
+            centered_ ? -static_cast<double>(tokens - 1) / 2 : 0);
   return positions;
 }
 
-std::vector<int64_t> PositionPolicy::Draw(random::Stream stream, int64_t tokens) const {
-  if (!randomized_) return Plain(tokens);
-  if (!offsets_) return random::SampleWithoutReplacement(stream, max_position_, tokens, sorted_);
-  std::vector<int64_t> positions = {0};
-  for (const int64_t offset :
-       random::SampleWithoutReplacement(stream, max_position_ - 1, tokens - 1, sorted_)) {
-    positions.push_back(offset + 1);
+std::vector<double> PositionPolicy::Draw(random::Stream stream, int64_t tokens) const {
+  std::vector<double> positions = Plain(tokens);
+  switch (choice_) {
+    case Choice::kCounted:
+      break;
+    case Choice::kSubset: {
+      const int64_t apart = offsets_ ? 1 : 0;
+      const std::vector<int64_t> drawn =
+          random::SampleWithoutReplacement(stream, max_position_ - apart, tokens - apart, sorted_);
+      for (size_t i = 0; i < drawn.size(); ++i) {
+        positions[i + static_cast<size_t>(apart)] = static_cast<double>(drawn[i] + apart);
+      }
+      break;
+    }
+    case Choice::kUniformReals:
+      for (double& position : positions) {
+        position = stream.NextDouble() * static_cast<double>(max_position_);
+      }
+      absl::c_sort(positions);
+      break;
+    case Choice::kShift: {
+      const auto offset = static_cast<double>(stream.Between(0, random_offset_));
+      for (double& position : positions) position += offset;
+      break;
+    }
+    case Choice::kAugmented: {
+      const auto within = [&](double limit) { return (2 * stream.NextDouble() - 1) * limit; };
+      const double shift = within(global_shift_), scale = std::exp(within(std::log(scaling_)));
+      for (double& position : positions) {
+        position = scale * (position + shift + within(local_shift_));
+      }
+      break;
+    }
+    case Choice::kSkips: {
+      const int64_t chunk = stream.Between(1, (tokens + 1) / 2);
+      const auto gap = static_cast<double>(stream.Between(0, max_position_ - tokens));
+      for (auto place = static_cast<size_t>(chunk); place < positions.size(); ++place) {
+        positions[place] += gap;
+      }
+      break;
+    }
   }
   return positions;
 }
 
-std::vector<int64_t> PositionPolicy::DrawBatch(uint64_t seed, random::Purpose purpose,
-                                               uint64_t step, int64_t tokens) const {
+std::vector<double> PositionPolicy::DrawBatch(uint64_t seed, random::Purpose purpose, uint64_t step,
+                                              int64_t tokens) const {
   const bool plain = purpose != random::Purpose::kTrainingPositions && !at_evaluation_;
-  std::vector<int64_t> batch;
+  std::vector<double> batch;
   for (int64_t s = 0; s < draws_; ++s) {
-    const std::vector<int64_t> draw =
+    const std::vector<double> draw =
         plain ? Plain(tokens)
               : Draw(random::Stream(seed, purpose, step, static_cast<uint32_t>(s)), tokens);
     batch.insert(batch.end(), draw.begin(), draw.end());

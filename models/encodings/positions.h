@@ -1,5 +1,5 @@
-// Positions of a sequence's tokens: 0, 1, 2, ... or, randomized, a sorted random subset of {0, ...,
-// L - 1} (randomized positional encodings, section 3; unsorted in Table 3). No LibTorch.
+// How the positions of a sequence's tokens are chosen: counted 0, 1, 2, ..., or drawn by the rule
+// of a paper. Positions are real numbers, exact for integers. No LibTorch.
 #ifndef LENGTHWISE_MODELS_ENCODINGS_POSITIONS_H_
 #define LENGTHWISE_MODELS_ENCODINGS_POSITIONS_H_
 
@@ -12,8 +12,8 @@
 
 namespace lengthwise::models {
 
-// Parameters of every encoding that consumes positions: "randomized", "max_position", "sorted" and
-// "randomized_at_evaluation".
+// Parameters of every encoding that consumes positions: "positions", which chooses how they are
+// made, and the options of single choices.
 std::vector<catalogue::ParameterEntry> PositionParameters();
 
 // Parameter "distances" of encodings that use distances between positions: "positions" or
@@ -23,56 +23,84 @@ catalogue::ParameterEntry DistancesParameter();
 // Parameter "draws" of encodings that use positions in every block: "shared" or "per_block".
 catalogue::ParameterEntry DrawsParameter();
 
-// Appends a problem for each option of randomized positions that is set without "randomized", with
-// field "<path>.<option>".
-void CheckRandomizedOptions(const catalogue::Parameters& parameters, absl::string_view path,
-                            std::vector<catalogue::Problem>& problems);
+// Appends a problem with field "<path>.<option>" for each option that the choice of positions does
+// not use.
+void CheckPositionOptions(const catalogue::Parameters& parameters, absl::string_view path,
+                          std::vector<catalogue::Problem>& problems);
 
-// Calls CheckRandomizedOptions, and appends a problem with field "<path>.max_position" if
-// randomized positions are too few for `longest_sequence` tokens.
+// Calls CheckPositionOptions, and appends a problem with field "<path>.max_position" if
+// sequences of `longest_sequence` tokens do not fit into it.
 void CheckPositions(const catalogue::Parameters& parameters, int64_t longest_sequence,
                     absl::string_view path, std::vector<catalogue::Problem>& problems);
+
+// CheckPositions for encodings of integers: appends a problem if the choice makes real numbers.
+// `what` has one place for each integer: "a table", "a one-hot vector".
+void CheckIntegerPositions(const catalogue::Parameters& parameters, int64_t longest_sequence,
+                           absl::string_view what, absl::string_view path,
+                           std::vector<catalogue::Problem>& problems);
 
 // Appends a problem if `d_model` is odd: sinusoids come in pairs.
 void CheckEvenWidth(int64_t d_model, absl::string_view path,
                     std::vector<catalogue::Problem>& problems);
 
-// Position settings of an encoding; plain positions if it has no such parameters.
+// How an encoding's positions are chosen; "counted" if it has no such parameters.
 class PositionPolicy {
  public:
   // `blocks` is the number of draws if each block takes its own (parameter "draws").
   explicit PositionPolicy(const catalogue::Parameters& encoding_parameters, int64_t blocks = 1);
 
-  // True if training randomizes positions. Evaluations do so too, unless "randomized_at_evaluation"
-  // is false.
-  bool randomized() const { return randomized_; }
-  // L, the exclusive bound of positions.
-  int64_t max_position() const { return max_position_; }
+  // True if training does not count tokens from 0.
+  bool drawn() const { return choice_ != Choice::kCounted; }
+  // True if positions may be other numbers than integers from 0.
+  bool real() const { return choice_ == Choice::kUniformReals || choice_ == Choice::kAugmented; }
+  // True if the next token's position is always one more.
+  bool consecutive() const { return choice_ == Choice::kCounted || choice_ == Choice::kShift; }
+  // The choice as specifications write it. "subset" for `randomized: true`.
+  absl::string_view name() const;
+
+  // Bounds of the positions of at most `tokens` tokens, both included.
+  struct Bounds {
+    double lowest = 0;
+    double highest = 0;
+  };
+  Bounds BoundsOf(int64_t tokens) const;
+  // Number of integers 0, 1, ... that include the positions of at most `tokens` tokens. Not for
+  // choices that are real().
+  int64_t Integers(int64_t tokens) const {
+    return static_cast<int64_t>(BoundsOf(tokens).highest) + 1;
+  }
 
   // S, draws per batch: one for all blocks, or one for each.
   int64_t draws() const { return draws_; }
 
-  // Draws positions for `tokens` tokens: ascending, or in random order if "sorted" is false. If
+  // Draws positions for `tokens` tokens in training, by the choice's rule (positions.cc). If
   // "distances" is "offsets", returns 0 and a random subset of {1, ..., L - 1}: the distances
-  // between tokens 0, 1, 2, ... places apart (relative.cc). If randomized, needs tokens <=
-  // max_position(), which CheckPositions ensures.
-  std::vector<int64_t> Draw(random::Stream stream, int64_t tokens) const;
+  // between tokens 0, 1, 2, ... places apart (relative.cc). CheckPositions ensures that
+  // max_position is large enough.
+  std::vector<double> Draw(random::Stream stream, int64_t tokens) const;
 
   // Draws of a batch, [S, tokens] row-major, shared by all its sequences. Draw s uses the stream
-  // (seed, purpose, step, row s), or is plain if positions are not randomized for this purpose:
-  // kTrainingPositions is training, all others are evaluations.
-  std::vector<int64_t> DrawBatch(uint64_t seed, random::Purpose purpose, uint64_t step,
-                                 int64_t tokens) const;
+  // (seed, purpose, step, row s). kTrainingPositions is training, all other purposes are
+  // evaluations, which draw only for `subset` and `uniform_reals`.
+  std::vector<double> DrawBatch(uint64_t seed, random::Purpose purpose, uint64_t step,
+                                int64_t tokens) const;
 
  private:
-  static std::vector<int64_t> Plain(int64_t tokens);
+  // In the order of the parameter's values.
+  enum class Choice { kCounted, kSubset, kUniformReals, kShift, kAugmented, kSkips };
 
-  bool randomized_ = false;
-  int64_t max_position_ = 0;
-  bool sorted_ = true;
-  bool at_evaluation_ = true;
-  bool offsets_ = false;
-  int64_t draws_ = 1;
+  // Positions without random numbers.
+  std::vector<double> Plain(int64_t tokens) const;
+
+  Choice choice_;
+  int64_t max_position_;
+  bool sorted_;
+  bool at_evaluation_;
+  bool offsets_;
+  int64_t random_offset_;
+  double global_shift_, local_shift_, scaling_;
+  bool centered_;
+  int64_t draws_;
 };
 
 }  // namespace lengthwise::models

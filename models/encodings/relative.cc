@@ -5,11 +5,11 @@
 //
 // u, v [H, dh] and W_R [d, d] are parameters of every block.
 //
-// distance(i, j) is p_j - p_i for positions p: j - i for plain positions, the paper's randomized
-// distance for drawn ones. With distances = "offsets" it is sign(j - i) * p_|j - i|: all pairs of
-// tokens m places apart have the same distance p_m, as in the paper's published code. That code's
-// table of sinusoids is too short. clamped_table = true reproduces this: the distance is L - 1 for
-// j >= i and L - p_|j - i| for j < i.
+// distance(i, j) is p_j - p_i for positions p: j - i for consecutive positions, the paper's
+// randomized distance for a subset. With distances = "offsets" it is sign(j - i) * p_|j - i|: all
+// pairs of tokens m places apart have the same distance p_m, as in the paper's published code. That
+// code's table of sinusoids is too short. clamped_table = true reproduces this: the distance is L -
+// 1 for j >= i and L - p_|j - i| for j < i.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -20,6 +20,7 @@
 #include "c10/core/GradMode.h"
 #include "models/encodings/factory.h"
 #include "models/encodings/kept_tensors.h"
+#include "models/encodings/positions.h"
 #include "models/encodings/relative_logits.h"
 #include "models/encodings/sinusoids.h"
 #include "models/layers/layers.h"
@@ -40,9 +41,9 @@ class Relative : public Encoding {
  public:
   Relative(const catalogue::Parameters& parameters, const EncodingShape& shape,
            ParameterLayout& layout)
-      : toeplitz_(!parameters.Bool("randomized") || parameters.String("distances") == "offsets"),
-        // Plain positions differ by j - i.
-        differences_((!parameters.Bool("randomized") || !toeplitz_) &&
+      : toeplitz_(PositionPolicy(parameters).consecutive() ||
+                  parameters.String("distances") == "offsets"),
+        differences_((PositionPolicy(parameters).consecutive() || !toeplitz_) &&
                      !parameters.Bool("clamped_table")),
         clamped_to_(parameters.Bool("clamped_table") ? parameters.Int("max_position") : 0),
         heads_(shape.heads),
@@ -167,9 +168,11 @@ class Relative : public Encoding {
 
   // Distances of tokens that are j - i = -(n - 1) .. n - 1 places apart, [P, 2n - 1].
   at::Tensor Distances(const at::Tensor& positions) const {
-    at::Tensor before = positions.narrow(1, 1, positions.size(1) - 1).flip(1).neg();
-    if (clamped_to_ == 0) return at::cat({before, positions}, 1);
-    return at::cat({before.add(clamped_to_), at::full_like(positions, clamped_to_ - 1)}, 1);
+    // Consecutive positions may begin elsewhere than at 0, the first of offsets.
+    const at::Tensor apart = positions.sub(positions.narrow(1, 0, 1));
+    const at::Tensor before = apart.narrow(1, 1, positions.size(1) - 1).flip(1).neg();
+    if (clamped_to_ == 0) return at::cat({before, apart}, 1);
+    return at::cat({before.add(clamped_to_), at::full_like(apart, clamped_to_ - 1)}, 1);
   }
 
   // The logits' position part for distances p_j - p_i.

@@ -5,8 +5,8 @@
 //   causal, d = p_i - p_j >= 0, h = buckets / 2:
 //     d for d < h, otherwise min(h + floor(h log(d / h) / log(max_distance / h)), buckets - 1)
 //
-// If the network sees both directions, each gets half of the buckets: the first half for keys
-// before the query, the second half for keys after it.
+// Distances of real positions are rounded down. If the network sees both directions, each gets half
+// of the buckets: the first half for keys before the query, the second half for keys after it.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -40,9 +40,10 @@ class T5 : public AdditiveEncoding {
         positions.unsqueeze(1).sub(positions.narrow(1, first, count).unsqueeze(2));
     // Causal attention hides keys after the query, so that any bucket will do: take distance 0.
     const at::Tensor distances = causal_ ? behind.neg().clamp_min(0) : behind.abs();
-    at::Tensor buckets = buckets_.On(positions.device())
-                             .index_select(0, distances.clamp_max(max_distance_).flatten())
-                             .view({members, count, n});
+    at::Tensor buckets =
+        buckets_.On(positions.device())
+            .index_select(0, distances.clamp_max(max_distance_).to(at::kLong).flatten())
+            .view({members, count, n});
     if (!causal_) buckets = buckets.add(behind.gt(0), each_way_);
     return Embed(buckets, parameters[table_]).permute({0, 3, 1, 2});
   }

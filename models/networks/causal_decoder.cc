@@ -148,7 +148,7 @@ class CausalDecoder : public LanguageModel {
     const at::Tensor embedded =
         Drop(EmbedTokens(parameters, examples.tokens.unsqueeze(1),
                          positions.select(1, 0).narrow(1, 0, examples.Positions()),
-                         Places(step->groups, positions.options())),
+                         Places(step->groups, examples.tokens.options())),
              0, *step);
     at::Tensor h = embedded;
     if (capture != nullptr) capture->depths.push_back(h);

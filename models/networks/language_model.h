@@ -49,7 +49,7 @@ class DecodingCache {
 // Immutable after construction; the parameters are in the arena. All methods are thread-safe. P
 // members, V tokens in the vocabulary.
 //
-// `positions` is int64 [P, S, T], with S as for Network::Forward. It holds the positions of an
+// `positions` is double [P, S, T], with S as for Network::Forward. It holds the positions of an
 // example's tokens 0, 1, 2, ... from its group's first_position on. T is at least
 // ExampleGroups::Positions().
 class LanguageModel {

@@ -46,7 +46,7 @@ class Network {
   virtual ~Network() = default;
 
   // Outputs [P, B, m, O] of the last m = output_length tokens: logits of classes, or a regression's
-  // numbers. `positions` is int64 [P, S, n]: S is 1, one draw for all blocks, or the number of
+  // numbers. `positions` is double [P, S, n]: S is 1, one draw for all blocks, or the number of
   // blocks, one draw for each (PositionPolicy::DrawBatch). `dropout` seeds dropout and the noise on
   // token embeddings (AddEmbeddingNoise); null disables both. `capture` may be null.
   virtual at::Tensor Forward(const ParameterSet& parameters, const NetworkInput& input,

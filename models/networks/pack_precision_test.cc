@@ -58,14 +58,15 @@ class PrecisePack {
                       layout_)
             .value();
     const PositionPolicy policy(options, size.blocks);
-    std::vector<int64_t> tokens, classes, positions;
+    std::vector<int64_t> tokens, classes;
+    std::vector<double> positions;
     for (int64_t p = 0; p < size.members; ++p) {
       random::Stream stream(static_cast<uint64_t>(p), random::Purpose::kTrainingSamples, 0);
       for (int64_t i = 0; i < size.sequences * size.tokens; ++i) tokens.push_back(stream.Below(4));
       for (int64_t i = 0; i < size.sequences * size.tokens / 2; ++i) {
         classes.push_back(stream.Below(3));
       }
-      const std::vector<int64_t> drawn = policy.DrawBatch(
+      const std::vector<double> drawn = policy.DrawBatch(
           static_cast<uint64_t>(p), random::Purpose::kTrainingPositions, 0, size.tokens);
       positions.insert(positions.end(), drawn.begin(), drawn.end());
     }

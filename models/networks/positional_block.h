@@ -31,7 +31,7 @@ enum class Rotary : uint8_t { kNone, kTokens, kHeads };
 struct BlockPositions {
   const Encoding& encoding;
   int64_t block = 0;
-  at::Tensor positions;  // int64 [P, n]
+  at::Tensor positions;  // double [P, n]
   at::Tensor vectors;
 };
 

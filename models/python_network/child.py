@@ -294,7 +294,8 @@ class Network:
             for name, view in self.buffers[member].items():
                 present[name].copy_(view)
         tokens = self._numbers(at["tokens"], rows, n, dtype=self.token_type)
-        positions = self._numbers(at["positions"], 1, n, dtype=torch.int64).repeat(rows, 1)
+        place_type = torch.float64 if request.get("real_positions") else torch.int64
+        positions = self._numbers(at["positions"], 1, n, dtype=place_type).repeat(rows, 1)
         square = (self.heads, n, n + max(0, cached))
         bias = self._numbers(at["bias"], *square).clone().requires_grad_(training) if self.heads else None
         if cached == 0:

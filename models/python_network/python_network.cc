@@ -12,6 +12,7 @@
 #include "ATen/ops/zeros.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "models/encodings/positions.h"
 #include "platform/status_macros.h"
 #include "random/stream.h"
 
@@ -77,6 +78,7 @@ absl::StatusOr<std::unique_ptr<PythonNetwork>> PythonNetwork::Create(
   network->gives_attention_ = declared["attention"];
   network->takes_cache_ = declared["cache"];
   network->heads_ = parameters.Int("heads");
+  network->real_positions_ = PositionPolicy(encoding_parameters).real();
   if (encoding != "own") {
     ASSIGN_OR_RETURN(network->encoding_,
                      CreateEncoding(encoding, encoding_parameters,
@@ -170,7 +172,9 @@ at::Tensor PythonNetwork::Run(const ParameterSet& parameters, const NetworkInput
   const at::Tensor read = (input.tokens.defined() ? input.tokens : input.numbers).contiguous();
   const int64_t rows = read.size(1), n = read.size(2);
   const int64_t before = std::max<int64_t>(0, pass.cached);
-  const at::Tensor places = positions.narrow(2, before, n).contiguous();
+  const at::Tensor places = positions.narrow(2, before, n)
+                                .to(real_positions_ ? at::kDouble : at::kLong)
+                                .contiguous();
   // The same for all sequences.
   at::Tensor bias = at::zeros({1, heads_, n, before + n}, options);
   if (encoding_ != nullptr) {
@@ -207,6 +211,7 @@ at::Tensor PythonNetwork::Run(const ParameterSet& parameters, const NetworkInput
                       {"pass", pass.number},
                       {"seed", seed},
                       {"training", training},
+                      {"real_positions", real_positions_},
                       {"rows", rows},
                       {"tokens", n},
                       {"outputs", output_length},

@@ -95,6 +95,8 @@ class PythonNetwork : public Network {
   bool gives_attention_ = false;
   bool takes_cache_ = false;
   int64_t heads_ = 0;
+  // True: modules get positions as float64, otherwise as int64.
+  bool real_positions_ = false;
   // Gives the bias of the module's attention; null for `own`.
   std::unique_ptr<Encoding> encoding_;
   // Of the arena.

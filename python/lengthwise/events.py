@@ -347,7 +347,7 @@ def to_attention_maps(parts: Iterable[event_pb2.AttentionMap], trial: str) -> li
                 sequence=part.sequence,
                 tokens=numpy.array(part.tokens, numpy.int32),
                 numbers=numpy.array(part.numbers, numpy.float64),
-                positions=numpy.array(part.positions, numpy.int64),
+                positions=numpy.array(part.real_positions) if part.real_positions else numpy.array(part.positions, numpy.int64),
                 probabilities=probabilities,
             )
         )

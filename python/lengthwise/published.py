@@ -123,7 +123,10 @@ class PublishedColumn:
         if self.encoding_names and encoding.name not in self.encoding_names:
             return False
         # Positions are drawn only where the column says so.
-        return _has(encoding, {"randomized": False, **(self.parameters or {})})
+        chosen = self.parameters or {}
+        if parameter_of(encoding, "positions") != chosen.get("positions"):
+            return False
+        return _has(encoding, {"randomized": False, **chosen})
 
 
 @dataclass(frozen=True)

@@ -104,7 +104,7 @@ std::string Problem(const v1::AttentionMap& map) {
   if (map.input_number() < 0) return "attention_map.input_number is negative";
   if (map.sequence() < 0) return "attention_map.sequence is negative";
   if (map.first_layer() < 0) return "attention_map.first_layer is negative";
-  if (map.positions_size() != map.tokens_size()) {
+  if (map.positions_size() + map.real_positions_size() != map.tokens_size()) {
     return "attention_map.positions and tokens differ in length";
   }
   const int64_t tokens = map.tokens_size();

@@ -17,11 +17,11 @@ Runs RunsOf(const TextPass::Group& group) {
   return {{.of = group.length, .first = 0, .count = group.length}};
 }
 
-// Returns the group's first position if its positions are consecutive and not randomized.
+// Returns the group's first position if its positions are consecutive and not drawn.
 std::optional<int64_t> PlainStart(const models::PositionPolicy& policy, const Runs& runs) {
   int64_t next = runs[0].first;
   for (const PositionRun& run : runs) {
-    if (policy.randomized() || run.first != next) return std::nullopt;
+    if (policy.drawn() || run.first != next) return std::nullopt;
     next += run.count;
   }
   return runs[0].first;
@@ -29,13 +29,13 @@ std::optional<int64_t> PlainStart(const models::PositionPolicy& policy, const Ru
 
 }  // namespace
 
-std::vector<int64_t> DrawForLength(const models::PositionPolicy& policy, uint64_t data_seed,
-                                   int64_t step, int64_t tokens) {
-  std::vector<int64_t> all;
+std::vector<double> DrawForLength(const models::PositionPolicy& policy, uint64_t data_seed,
+                                  int64_t step, int64_t tokens) {
+  std::vector<double> all;
   for (int64_t s = 0; s < policy.draws(); ++s) {
     // Stays below 2^32: a sequence has at most 2^20 tokens, and a network at most 2^8 blocks.
     const auto row = static_cast<uint32_t>(tokens * policy.draws() + s);
-    const std::vector<int64_t> draw =
+    const std::vector<double> draw =
         policy.Draw(random::Stream(data_seed, random::Purpose::kTrainingPositions,
                                    static_cast<uint64_t>(step), row),
                     tokens);
@@ -73,7 +73,7 @@ TextPositions PositionsOfPass(const models::PositionPolicy& policy, uint64_t dat
     }
   }
 
-  std::map<int64_t, std::vector<int64_t>> draws;  // [S, of]
+  std::map<int64_t, std::vector<double>> draws;  // [S, of]
   for (const auto& [of, place] : columns) {
     if (!draws.contains(of)) {
       draws[of] = DrawForLength(policy, data_seed, step, of);

@@ -13,16 +13,16 @@ namespace lengthwise::worker::data {
 // Returns a training step's position draws for sequences of `tokens` tokens: [S, tokens] row-major,
 // S = PositionPolicy::draws. Each length has its own draws, as in evaluations. A prefix of a longer
 // sequence's draw would hold only its smallest positions.
-std::vector<int64_t> DrawForLength(const models::PositionPolicy& policy, uint64_t data_seed,
-                                   int64_t step, int64_t tokens);
+std::vector<double> DrawForLength(const models::PositionPolicy& policy, uint64_t data_seed,
+                                  int64_t step, int64_t tokens);
 
 struct TextPositions {
-  std::vector<int64_t> positions;  // [S, T] row-major
-  int64_t count = 0;               // T
-  std::vector<int64_t> first;      // for each group of the pass, where its positions begin in T
+  std::vector<double> positions;  // [S, T] row-major
+  int64_t count = 0;              // T
+  std::vector<int64_t> first;     // for each group of the pass, where its positions begin in T
 };
 
-// Returns the positions of one pass of `step`. With randomized positions, all sequences of one
+// Returns the positions of one pass of `step`. With drawn positions, all sequences of one
 // length share a draw across the passes of the step. They get the positions that sequences of this
 // length have in evaluations, whatever else the step contains (Ruoss et al. 2023, section 3, whose
 // batches have one length).

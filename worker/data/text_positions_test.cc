@@ -29,8 +29,8 @@ models::PositionPolicy Randomized(int64_t blocks = 1) {
 }
 
 // Returns the positions of group `g` of a pass in draw `s`.
-std::vector<int64_t> OfGroup(const TextPositions& drawn, const TextPass& pass, size_t g,
-                             int64_t s = 0) {
+std::vector<double> OfGroup(const TextPositions& drawn, const TextPass& pass, size_t g,
+                            int64_t s = 0) {
   const auto begin = drawn.positions.begin() + s * drawn.count + drawn.first[g];
   return {begin, begin + pass.groups[g].length};
 }
@@ -39,10 +39,10 @@ std::vector<int64_t> OfGroup(const TextPositions& drawn, const TextPass& pass, s
 struct Sums {
   double first = 0, middle = 0, last = 0;
 
-  void Add(const std::vector<int64_t>& positions) {
-    first += static_cast<double>(positions.front());
-    middle += static_cast<double>(positions[positions.size() / 2]);
-    last += static_cast<double>(positions.back());
+  void Add(const std::vector<double>& positions) {
+    first += positions.front();
+    middle += positions[positions.size() / 2];
+    last += positions.back();
   }
 };
 
@@ -96,8 +96,8 @@ TEST(TextPositionsTest, LengthHasOneDrawPerStep) {
   EXPECT_EQ(of(3, 0, last), of(3, 1, 0));
   EXPECT_NE(of(3, 0, last), of(4, 0, last));
   EXPECT_NE(of(3, 0, last), of(3, 0, last, kSeed + 1));
-  const std::vector<int64_t> shorter = of(3, 0, 0);
-  std::vector<int64_t> prefix = of(3, 0, last);
+  const std::vector<double> shorter = of(3, 0, 0);
+  std::vector<double> prefix = of(3, 0, last);
   prefix.resize(shorter.size());
   EXPECT_NE(prefix, shorter);
 }
@@ -107,10 +107,10 @@ TEST(TextPositionsTest, BlocksMayHaveTheirOwnDraws) {
   const std::vector<TextPass> passes = text.TrainingPasses(kSeed, 3);
   const TextPositions drawn = PositionsOfPass(Randomized(3), kSeed, 3, passes[0]);
   EXPECT_EQ(static_cast<int64_t>(drawn.positions.size()), 3 * drawn.count);
-  std::set<std::vector<int64_t>> different;
+  std::set<std::vector<double>> different;
   for (size_t g = 0; g < passes[0].groups.size(); ++g) {
     for (int64_t s = 0; s < 3; ++s) {
-      const std::vector<int64_t> positions = OfGroup(drawn, passes[0], g, s);
+      const std::vector<double> positions = OfGroup(drawn, passes[0], g, s);
       for (size_t i = 1; i < positions.size(); ++i) ASSERT_LT(positions[i - 1], positions[i]);
       different.insert(positions);
     }
@@ -131,7 +131,7 @@ TEST(TextPositionsTest, PlainPositionsAreShared) {
   }
 }
 
-using Positioned = std::multiset<std::pair<std::vector<int64_t>, std::vector<int64_t>>>;
+using Positioned = std::multiset<std::pair<std::vector<int64_t>, std::vector<double>>>;
 
 // The sequences of a step that attend to themselves, with tokens and positions.
 Positioned Made(const v1::Training& training, const models::PositionPolicy& policy) {
@@ -157,7 +157,8 @@ Positioned Defined(bool attend_across, bool restart) {
       AdditionTexts(training).task(), {.seed = kSeed, .smallest_size = 2, .largest_size = 9}, 3,
       {.sequences = training.batch_size(), .length = kTokens, .positions_restart = restart});
   Positioned defined;
-  std::vector<int64_t> tokens, positions;
+  std::vector<int64_t> tokens;
+  std::vector<double> positions;
   for (size_t place = 0; place <= batch.tokens.size(); ++place) {
     const bool ends = place == batch.tokens.size() || place % kTokens == 0 ||
                       batch.segments[place] == tasks::kNoExample ||
@@ -169,7 +170,7 @@ Positioned Defined(bool attend_across, bool restart) {
     }
     if (place == batch.tokens.size() || batch.segments[place] == tasks::kNoExample) continue;
     tokens.push_back(batch.tokens[place]);
-    positions.push_back(batch.positions[place]);
+    positions.push_back(static_cast<double>(batch.positions[place]));
   }
   return defined;
 }

@@ -1,9 +1,11 @@
 #include "worker/evaluation/evaluator.h"
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "ATen/core/Tensor.h"
 #include "ATen/ops/cat.h"
@@ -57,8 +59,12 @@ v1::AttentionMap MakeAttentionMap(const data::GivenSequence& sequence, const at:
   for (const double number : sequence.numbers) map.add_numbers(number);
   if (sequence.tokens.empty()) map.mutable_tokens()->Resize(map.numbers_size(), kNumberToken);
   const at::Tensor host_positions = positions.cpu();
-  for (int i = 0; i < map.tokens_size(); ++i) {
-    map.add_positions(host_positions.const_data_ptr<int64_t>()[i]);
+  const double* const first = host_positions.const_data_ptr<double>();
+  const std::vector<double> places(first, first + map.tokens_size());
+  if (std::all_of(places.begin(), places.end(), [](double p) { return p == std::floor(p); })) {
+    map.mutable_positions()->Assign(places.begin(), places.end());
+  } else {
+    map.mutable_real_positions()->Assign(places.begin(), places.end());
   }
   map.set_layers(static_cast<int32_t>(capture.attention_probabilities.size()));
   for (const at::Tensor& layer : capture.attention_probabilities) {
@@ -74,9 +80,9 @@ v1::AttentionMap MakeAttentionMap(const data::GivenSequence& sequence, const at:
 
 at::Tensor Evaluator::Positions(int64_t length, int64_t members, int64_t tokens,
                                 at::Device device) const {
-  std::vector<int64_t> drawn = positions_.DrawBatch(
+  const std::vector<double> drawn = positions_.DrawBatch(
       options_.seed, random::Purpose::kEvaluationPositions, static_cast<uint64_t>(length), tokens);
-  return data::ToDevice(drawn, {1, positions_.draws(), tokens}, at::kLong, device)
+  return data::ToDevice(drawn, {1, positions_.draws(), tokens}, at::kDouble, device)
       .expand({members, positions_.draws(), tokens})
       .contiguous();
 }

@@ -291,7 +291,7 @@ TEST_F(EvaluatorTest, CapturesAttentionOfTheGivenSequence) {
   ASSERT_EQ(map.tokens_size(), 8);
   EXPECT_THAT(std::vector<int>(map.tokens().begin() + 4, map.tokens().end()), Each(3));
   ASSERT_EQ(map.positions_size(), 8);
-  EXPECT_EQ(map.positions(3), oracle.seen_positions[0][0][0][3].item<int64_t>());
+  EXPECT_EQ(map.positions(3), oracle.seen_positions[0][0][0][3].item<double>());
   // Two layers of 3 x 8 x 8 floats each.
   ASSERT_EQ(map.probabilities().size(), 2 * 3 * 8 * 8 * 4);
   const float* probabilities = reinterpret_cast<const float*>(map.probabilities().data());

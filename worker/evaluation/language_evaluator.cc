@@ -73,7 +73,7 @@ at::Tensor LanguageEvaluator::Positions(int64_t size, at::Device device) const {
   const int64_t tokens = text_.SequenceTokens(size);
   return data::ToDevice(positions_.DrawBatch(options_.seed, random::Purpose::kEvaluationPositions,
                                              static_cast<uint64_t>(size), tokens),
-                        {1, positions_.draws(), tokens}, at::kLong, device);
+                        {1, positions_.draws(), tokens}, at::kDouble, device);
 }
 
 std::optional<std::vector<std::vector<int32_t>>> LanguageEvaluator::Answer(

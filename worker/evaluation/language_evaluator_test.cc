@@ -144,9 +144,9 @@ TEST_F(LanguageEvaluatorTest, CachedDecodingMatchesFullForwardPasses) {
       Evaluator(*model_).Answer(Parameters(), kDigits, questions, kGoOn).value();
   const c10::NoGradGuard no_gradients;
   const int64_t room = text_->SequenceTokens(kDigits);
-  std::vector<int64_t> positions = positions_->DrawBatch(
+  const std::vector<double> positions = positions_->DrawBatch(
       kSeed, random::Purpose::kEvaluationPositions, static_cast<uint64_t>(kDigits), room);
-  const at::Tensor drawn = at::tensor(positions, at::kLong).view({1, 1, room});
+  const at::Tensor drawn = at::tensor(positions, at::kDouble).view({1, 1, room});
   for (size_t i = 0; i < questions.size(); ++i) {
     std::vector<int64_t> text(questions[i].Prompt().begin(), questions[i].Prompt().end());
     std::vector<int32_t> expected;

@@ -622,7 +622,7 @@ Alone OneByOne(const Blueprint& blueprint, int64_t step) {
       return Values(values.begin() + row * size, values.begin() + (row + 1) * size);
     };
     const int64_t tokens = batch.tokens_per_row, outputs = batch.outputs_per_row;
-    const std::vector<int64_t> positions =
+    const std::vector<double> positions =
         data::DrawForLength(policy, kMember.data_seed, step, tokens);
     for (int64_t row = 0; row < batch.rows; ++row, ++dropout.first_sequence) {
       Batch& one = rows.emplace_back();
@@ -634,7 +634,7 @@ Alone OneByOne(const Blueprint& blueprint, int64_t step) {
       const at::Tensor answers =
           network
               ->Forward(arena.Members(0, 1), data::ToTensors(one, at::kCPU, at::kDouble).input,
-                        at::tensor(positions, at::kLong).view({1, 1, tokens}), outputs, &dropout,
+                        at::tensor(positions, at::kDouble).view({1, 1, tokens}), outputs, &dropout,
                         nullptr)
               .select(0, 0)
               .select(0, 0);  // [outputs, columns]

@@ -161,14 +161,14 @@ class Measurement {
     subject->arena =
         std::make_unique<models::ParameterArena>(subject->layout, p.members, at::kFloat, device_);
     const models::PositionPolicy policy(p.encoding.parameters);
-    std::vector<int64_t> positions;
+    std::vector<double> positions;
     for (int64_t member = 0; member < p.members; ++member) {
       subject->arena->Initialize(member, static_cast<uint64_t>(member));
-      const std::vector<int64_t> drawn = policy.DrawBatch(
+      const std::vector<double> drawn = policy.DrawBatch(
           static_cast<uint64_t>(member), random::Purpose::kTrainingPositions, 1, p.tokens);
       positions.insert(positions.end(), drawn.begin(), drawn.begin() + p.tokens);
     }
-    subject->positions = at::tensor(positions, at::kLong).view({p.members, p.tokens}).to(device_);
+    subject->positions = at::tensor(positions, at::kDouble).view({p.members, p.tokens}).to(device_);
     Tensors leaves = {Random(Features(3 * p.d_model), 1)};
     const models::ParameterSet parameters = subject->arena->Members(0, p.members);
     leaves.insert(leaves.end(), parameters.tensors().begin(), parameters.tensors().end());

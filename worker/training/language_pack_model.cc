@@ -110,8 +110,8 @@ class LanguagePackModel : public PackTraining {
       for (size_t g = 0; g < groups.groups.size(); ++g) {
         groups.groups[g].first_position = drawn.first[g];
       }
-      const at::Tensor places =
-          data::ToDevice(drawn.positions, {1, positions().draws(), drawn.count}, at::kLong, device);
+      const at::Tensor places = data::ToDevice(
+          drawn.positions, {1, positions().draws(), drawn.count}, at::kDouble, device);
       const at::Tensor logits = model_->Forward(parameters, groups, places, &dropout, nullptr);
       const at::Tensor sum = evaluation::SumCrossEntropy(logits, targets);
       sum.div(targets_in_all).backward();

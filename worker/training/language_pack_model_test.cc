@@ -81,12 +81,12 @@ Expected OneByOne(const Blueprint& blueprint, int64_t step) {
   for (std::vector<int64_t>& example : examples) {
     const auto length = static_cast<int64_t>(example.size());
     const at::Tensor tokens = at::tensor(example, at::kLong).view({1, length});
-    const std::vector<int64_t> positions =
+    const std::vector<double> positions =
         data::DrawForLength(policy, kMember.data_seed, step, length);
     const at::Tensor logits =
         model
             ->Forward(arena.Members(0, 1), {.tokens = tokens, .groups = {{1, length}}},
-                      at::tensor(positions, at::kLong).view({1, 1, length}), nullptr, nullptr)
+                      at::tensor(positions, at::kDouble).view({1, 1, length}), nullptr, nullptr)
             .select(0, 0)
             .narrow(0, 0, length - 1);
     const at::Tensor next = tokens.select(0, 0).narrow(0, 1, length - 1);

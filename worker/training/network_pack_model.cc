@@ -97,7 +97,7 @@ class NetworkPackModel : public PackTraining {
     for (data::Batch& batch : batches) {
       SizedSamples& sized = sizes.emplace_back();
       for (const uint64_t seed : data_seeds) {
-        const std::vector<int64_t> drawn =
+        const std::vector<double> drawn =
             batches.size() == 1
                 ? positions().DrawBatch(seed, random::Purpose::kTrainingPositions,
                                         static_cast<uint64_t>(step), batch.tokens_per_row)

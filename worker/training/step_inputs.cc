@@ -29,7 +29,7 @@ struct BlockLayout {
     classes = Add(shape.classes ? outputs : 0, at::kLong);
     number_targets = Add(shape.classes ? 0 : outputs, at::kDouble);
     mask = Add(outputs, at::kByte);
-    positions = Add(shape.members * shape.draws * shape.tokens_per_row, at::kLong);
+    positions = Add(shape.members * shape.draws * shape.tokens_per_row, at::kDouble);
     sample_bytes = end;
     step_numbers = Add(shape.step_numbers, at::kDouble);
   }
@@ -82,14 +82,14 @@ int64_t BlockBytes(const StepShape& shape) { return BlockLayout(shape).end; }
 int64_t SampleBytes(const StepShape& shape) { return BlockLayout(shape).sample_bytes; }
 
 void WriteSamples(const StepShape& shape, const data::Batch& samples,
-                  absl::Span<const int64_t> positions, uint8_t* block) {
+                  absl::Span<const double> positions, uint8_t* block) {
   const BlockLayout layout(shape);
   Write<int64_t>(layout.tokens, samples.tokens, block);
   Write<double>(layout.numbers, samples.numbers, block);
   Write<int64_t>(layout.classes, samples.targets, block);
   Write<double>(layout.number_targets, samples.number_targets, block);
   Write<uint8_t>(layout.mask, samples.mask, block);
-  Write<int64_t>(layout.positions, positions, block);
+  Write<double>(layout.positions, positions, block);
 }
 
 void WriteStepNumbers(const StepShape& shape, absl::Span<const double> numbers, uint8_t* block) {

@@ -41,14 +41,14 @@ int64_t SampleBytes(const StepShape& shape);
 // Fill the first part, including positions [members, S, T], and the rest. `block` has BlockBytes
 // bytes and is aligned to 8 bytes.
 void WriteSamples(const StepShape& shape, const data::Batch& samples,
-                  absl::Span<const int64_t> positions, uint8_t* block);
+                  absl::Span<const double> positions, uint8_t* block);
 void WriteStepNumbers(const StepShape& shape, absl::Span<const double> numbers, uint8_t* block);
 
 // Views into a block on any device; undefined for arrays that the block lacks. Real numbers, stored
 // as double, are converted to `dtype`.
 struct StepTensors {
   data::BatchTensors batch;
-  at::Tensor positions;     // int64 [members, S, T]
+  at::Tensor positions;     // double [members, S, T]
   at::Tensor step_numbers;  // double [step_numbers]
 };
 StepTensors TensorsOf(const StepShape& shape, const at::Tensor& block, at::ScalarType dtype);

@@ -52,7 +52,7 @@ TEST(StepInputsTest, BlockReturnsWhatWasWritten) {
   EXPECT_TRUE(at::equal(inputs.batch.classes, Tensor(samples.targets, {2, 1, 1})));
   EXPECT_FALSE(inputs.batch.number_targets.defined());
   EXPECT_TRUE(at::equal(inputs.batch.mask, Tensor<int64_t>({1, 0}, {2, 1, 1}).to(at::kBool)));
-  EXPECT_TRUE(at::equal(inputs.positions, Tensor<int64_t>({9, 8, 7, 6, 5, 4}, {2, 1, 3})));
+  EXPECT_TRUE(at::equal(inputs.positions, Tensor<double>({9, 8, 7, 6, 5, 4}, {2, 1, 3})));
   EXPECT_TRUE(at::equal(inputs.step_numbers, Tensor<double>({0.25, 0.5}, {2})));
 }
 

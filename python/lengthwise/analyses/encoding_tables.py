@@ -63,7 +63,7 @@ def fixed_encoding(component: specification_pb2.Component, catalogue: Catalogue)
         whole.parameters[parameter.name].CopyFrom(parameter.default_value)
     for name, value in component.parameters.items():
         whole.parameters[name].CopyFrom(value)
-    if parameter_of(whole, "randomized"):
+    if parameter_of(whole, "randomized") or parameter_of(whole, "positions") not in (None, "counted"):
         return None
     return FixedEncoding(
         component.name,

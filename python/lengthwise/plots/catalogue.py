@@ -13,8 +13,12 @@ Component = specification_pb2.Component
 Entry = catalogue_service_pb2.CatalogueEntry
 
 
-def is_randomized(encoding: Component) -> bool:
-    return encoding.parameters["randomized"].bool_value if "randomized" in encoding.parameters else False
+def drawn_by(encoding: Component) -> str:
+    """How positions are drawn, as labels begin: "randomized", "uniform_reals". Empty if they are counted."""
+    if "positions" in encoding.parameters:
+        return encoding.parameters["positions"].string_value
+    is_subset = "randomized" in encoding.parameters and encoding.parameters["randomized"].bool_value
+    return "randomized" if is_subset else ""
 
 
 def metric_title(metric: str) -> str:
@@ -39,20 +43,18 @@ class Catalogue:
         return entry.title if entry is not None and label(task) == task.name and entry.title else label(task)
 
     def encoding_title(self, encoding: Component) -> str:
-        """ "RoPE", "Randomized RoPE", "Randomized RoPE max_position=4096"; a label that somebody chose."""
+        """ "RoPE", "Randomized RoPE", "Uniform reals RoPE max_position=4096"; a label that somebody chose."""
         own = label(encoding)
         entry = self.encodings.get(encoding.name)
         if entry is None or not entry.title:
             return own
-        rest = own.removeprefix("randomized_")
-        randomized = rest != own
-        if not rest.startswith(encoding.name):
+        drawn, _, rest = own.partition(encoding.name)
+        if drawn not in ("", "randomized_", f"{drawn_by(encoding)}_"):
             return own
-        rest = rest.removeprefix(encoding.name)
         # The server's suffix that distinguishes components: "_max_position=4096".
-        if rest and not (rest.startswith("_") and "=" in rest):
+        if own != drawn + encoding.name and not (rest.startswith("_") and "=" in rest):
             return own
-        return ("Randomized " if randomized else "") + entry.title + (f" {rest[1:]}" if rest else "")
+        return drawn.replace("_", " ").capitalize() + entry.title + (f" {rest[1:]}" if rest else "")
 
     def axis_title(self, task: Component) -> str:
         """Axis label for evaluation lengths: "input length", "number of digits"."""

@@ -10,7 +10,7 @@ from lengthwise import queries
 from lengthwise._proto import event_pb2
 from lengthwise.errors import UsageError
 from lengthwise.names import label
-from lengthwise.plots.catalogue import Component, is_randomized
+from lengthwise.plots.catalogue import Component, drawn_by
 from lengthwise.plots.data import PlottedExperiment, Trial
 from lengthwise.plots.series_style import SeriesStyle, encoding_style, numbered_style, styled_name
 
@@ -59,7 +59,7 @@ class Styles:
         trials = [(one.name, trial.specification) for one in experiments for trial in one.trials]
         contexts: dict[tuple[str, bool], set[tuple[str, str]]] = {}
         for experiment, one in trials:
-            key = (styled_name(one.network, one.encoding.name), is_randomized(one.encoding))
+            key = (styled_name(one.network, one.encoding.name), bool(drawn_by(one.encoding)))
             contexts.setdefault(key, set()).add((experiment, label(one.network)))
         self._in_one_context = all(len(found) == 1 for found in contexts.values())
         self._alike: dict[tuple[str, str, bool], list[str]] = {}
@@ -70,7 +70,7 @@ class Styles:
     def of(self, experiment: str, network: Component, encoding: Component) -> SeriesStyle:
         context = f"{experiment}/{label(network)}"
         name = styled_name(network, encoding.name)
-        randomized = is_randomized(encoding)
+        randomized = bool(drawn_by(encoding))
         alike = self._alike.setdefault((context, name, randomized), [])
         own = label(encoding)
         if own not in alike:

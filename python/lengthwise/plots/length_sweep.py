@@ -12,7 +12,7 @@ import numpy
 from lengthwise import queries
 from lengthwise.errors import UsageError
 from lengthwise.names import label
-from lengthwise.plots.catalogue import Component, is_randomized
+from lengthwise.plots.catalogue import Component, drawn_by
 from lengthwise.plots.data import PlottedExperiment, Trial, experiment_names
 from lengthwise.plots.groups import (
     TrialGroup,
@@ -59,7 +59,7 @@ def _number_of(encoding: Component, parameter: str) -> float | None:
     value = encoding.parameters[parameter]
     if value.WhichOneof("kind") != "number_value":
         return None
-    unused = parameter == "max_position" and "randomized" in encoding.parameters and not is_randomized(encoding)
+    unused = parameter == "max_position" and "randomized" in encoding.parameters and not drawn_by(encoding)
     return None if unused and encoding.name != "learned" else value.number_value
 
 
@@ -77,7 +77,7 @@ def _differing(groups: Sequence[TrialGroup]) -> list[str]:
 
 
 def _kind_of(encoding: Component) -> str:
-    return ("randomized_" if is_randomized(encoding) else "") + encoding.name
+    return f"{drawn_by(encoding)}_{encoding.name}".lstrip("_")
 
 
 def _others(groups: Sequence[TrialGroup], parameter: str) -> dict[str, str]:
@@ -88,7 +88,7 @@ def _others(groups: Sequence[TrialGroup], parameter: str) -> dict[str, str]:
             own = {
                 name: format_parameter(group.encoding, name)
                 for name in sorted(group.encoding.parameters)
-                if name not in (parameter, "randomized")
+                if name not in (parameter, "positions", "randomized")
             }
             texts.setdefault(_kind_of(group.encoding), {})[label(group.encoding)] = own
     found: dict[str, str] = {}
