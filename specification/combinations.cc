@@ -182,6 +182,17 @@ void CheckRegression(const v1::ExperimentSpecification& specification, const std
   }
 }
 
+// All sizes of text in training and evaluation.
+std::vector<int32_t> SizesOf(const v1::ExperimentSpecification& specification) {
+  const v1::Evaluation& evaluation = specification.evaluation();
+  std::vector<int32_t> sizes = {specification.training().lengths().max()};
+  for (const auto* lengths :
+       {&evaluation.lengths(), &evaluation.interval_lengths(), &evaluation.attention_lengths()}) {
+    sizes.insert(sizes.end(), lengths->begin(), lengths->end());
+  }
+  return sizes;
+}
+
 // Checks each task against the rest of the specification. Returns the range of its sequence
 // lengths.
 SequenceRange CheckTasks(const Catalogues& catalogues,
@@ -256,9 +267,14 @@ SequenceRange CheckTasks(const Catalogues& catalogues,
         range.longest =
             std::max(range.longest,
                      CheckText(specification, absl::StrCat("tasks[", t, "]"), task, findings));
+        if (task.has_ids()) {
+          for (const int32_t size : SizesOf(specification)) range.TakeId(task.LargestId(size));
+          continue;
+        }
         break;
       }
     }
+    range.TakeId(-1);
   }
   return range;
 }
@@ -288,6 +304,8 @@ void CheckNetworkWithEncoding(const Catalogues& catalogues,
   models::EncodingContext context = network.encoding_context(choice.parameters);
   context.longest_sequence = range.longest;
   context.shortest_sequence = range.shortest;
+  context.largest_id = range.largest_id;
+  context.largest_id_line = range.largest_id_line;
   context.operations = operations;
   std::vector<catalogue::Problem> problems;
   models::CheckEncoding(entry, encoding.parameters, context, field, problems);

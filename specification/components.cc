@@ -140,6 +140,11 @@ std::optional<Choice> Resolve(absl::Span<const catalogue::Entry* const> entries,
     findings.Add(absl::StrCat(path, ".randomized"),
                  "is false, but positions: subset draws them; remove one of the two");
   }
+  if (const auto beside = component.mutable_parameters()->find("beside");
+      kind == "encoding" && beside != component.mutable_parameters()->end() &&
+      beside->second.has_struct_value()) {
+    beside->second.set_string_value(ToJson(beside->second).dump());
+  }
   const catalogue::Parameters given = Given(component, path, findings);
   Choice choice{*index, catalogue::Resolve(*entries[*index], given, path, problems)};
   findings.AddAll(problems);
@@ -153,6 +158,7 @@ std::optional<Choice> Resolve(absl::Span<const catalogue::Entry* const> entries,
 }
 
 std::string BaseLabel(const catalogue::Entry& entry, const catalogue::Parameters& parameters) {
+  if (!parameters.values().contains("randomized")) return entry.name;
   const absl::string_view choice = models::PositionPolicy(parameters).name();
   const std::string prefix = choice == "counted"  ? ""
                              : choice == "subset" ? "randomized_"

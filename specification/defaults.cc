@@ -59,6 +59,8 @@ v1::ExperimentSpecification MustParse(absl::string_view yaml) {
 
 void FillParameters(const v1::Component& defaults, v1::Component& component) {
   for (const auto& [name, value] : defaults.parameters()) {
+    // `positions` is another word for it.
+    if (name == "randomized" && component.parameters().contains("positions")) continue;
     component.mutable_parameters()->insert({name, value});  // does not overwrite
   }
 }

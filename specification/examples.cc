@@ -261,9 +261,16 @@ SequenceRange CheckExamples(const v1::ExperimentSpecification& specification,
                 findings);
     CheckTested("evaluation.projection.lengths", projection.lengths(), tested, *contents, findings);
   }
-  if (is_text) return {0, CheckFileText(specification, train, *contents, findings)};
-  CheckInputs(evaluation, train, *contents, findings);
-  return SequencesOf(specification, *contents);
+  SequenceRange range;
+  if (is_text) {
+    range.longest = CheckFileText(specification, train, *contents, findings);
+  } else {
+    CheckInputs(evaluation, train, *contents, findings);
+    range = SequencesOf(specification, *contents);
+  }
+  range.largest_id = contents->largest_position;
+  range.largest_id_line = contents->largest_position_line;
+  return range;
 }
 
 std::vector<DataFile> DataFilesOf(const v1::ExperimentSpecification& specification) {

@@ -20,13 +20,22 @@ namespace lengthwise::specification {
 struct SequenceRange {
   int64_t shortest = 0;
   int64_t longest = 0;
+  // Largest id of examples; -1 if a task has none. And its line, if a file has it.
+  int64_t largest_id = 0;
+  std::string largest_id_line = {};
 
   void Take(int64_t tokens) { Take({tokens, tokens}); }
+  void TakeId(int64_t largest, const std::string& line = "") {
+    if (largest_id < 0 || (largest >= 0 && largest <= largest_id)) return;
+    largest_id = largest;
+    largest_id_line = line;
+  }
   void Take(const SequenceRange& other) {
     if (shortest == 0 || (other.shortest > 0 && other.shortest < shortest)) {
       shortest = other.shortest;
     }
     longest = std::max(longest, other.longest);
+    TakeId(other.largest_id, other.largest_id_line);
   }
 };
 

@@ -418,6 +418,34 @@ const Mistake kMistakes[] = {
     {"TooFewPositions", "encodings: [{name: sin_cos, randomized: true, max_position: 39}]",
      "encodings[0].max_position: 39 positions are too few for the longest sequence, 40 tokens of "
      "input and output; use a larger max_position or shorter lengths"},
+    {"UnknownChoiceOfPositions", "encodings: [{name: rope, positions: unifrom_reals}]",
+     "encodings[0].positions: unknown value \"unifrom_reals\"; did you mean \"uniform_reals\"?"},
+    {"RealsForATable", "encodings: [{name: learned, positions: uniform_reals}]",
+     "encodings[0].positions: uniform_reals makes real numbers, but a table of learned vectors has "
+     "a place for each integer; use subset, shift or skips"},
+    {"TableTooSmallForOffsets",
+     "encodings: [{name: learned, positions: shift, random_offset: 10, max_position: 49}]",
+     "encodings[0].max_position: a table of 49 positions is too short for the longest sequence, 40 "
+     "tokens of input and output and the largest offset; use a larger max_position or shorter "
+     "lengths"},
+    {"OffsetsWithoutSubset", "encodings: [{name: relative, positions: shift, distances: offsets}]",
+     "encodings[0].distances: needs positions: counted, subset; positions is shift. Change it, or "
+     "leave distances out"},
+    {"TwoChoicesOfPositions", "encodings: [{name: rope, positions: skips, randomized: true}]",
+     "encodings[0].randomized: means positions: subset, but positions is skips; remove one of the "
+     "two"},
+    {"SubsetThatIsNotDrawn", "encodings: [{name: rope, positions: subset, randomized: false}]",
+     "encodings[0].randomized: is false, but positions: subset draws them; remove one of the two"},
+    {"DataWithoutIds", "encodings: [{name: rope, positions: data}]",
+     "encodings[0].positions: data takes the ids of examples, and a task has none; set `coupling` "
+     "of decimal_addition, or give the lines of a file \"positions\""},
+    {"UnknownBeside", "encodings: [{name: sin_cos, beside: {name: firee}}]",
+     "encodings[0].beside: got \"firee\", expected one of alibi, rope, relative, fire, kerple_log, "
+     "or a map with its `name`"},
+    {"UnknownParameterBeside", "encodings: [{name: sin_cos, beside: {name: fire, widht: 8}}]",
+     "encodings[0].beside.widht: \"fire\" has no such parameter; did you mean \"width\"?"},
+    {"SubsetTwice", "encodings: [{name: rope, positions: subset}, {name: rope, randomized: true}]",
+     "encodings[1]: duplicate of encodings[0]"},
     {"HeadsThatDoNotDivide", "networks: [{name: encoder, heads: 3, d_model: 16}]",
      "networks[0].heads: 3 heads do not divide d_model = 16; use a divisor of it"},
     {"SameComponentTwice", "encodings: [sin_cos, none, {name: sin_cos, randomized: false}]",

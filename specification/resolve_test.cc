@@ -290,6 +290,33 @@ TEST(ResolveTest, GivesTheSameGridForYamlJsonAndTextProto) {
   ExpectSame(*yaml, *text);
 }
 
+// Trials keep their fingerprints: one from before there was a choice has no trace of it.
+TEST(ResolveTest, ChoicesOfPositionsAreNamedOnlyWhereMade) {
+  const auto encoding = [](const std::string& given) {
+    const absl::StatusOr<Grid> grid = ResolveWithDefaults(absl::StrCat(
+        "{name: p, tasks: bucket_sort, learning_rates: 1, training: {steps: 1}, evaluation: "
+        "{lengths: 1..9}, encodings: [{name: rope",
+        given, "}]}"));
+    EXPECT_TRUE(grid.ok()) << grid.status();
+    return grid->trials[0].pack->specification.encoding();
+  };
+  const v1::Component counted = encoding(""), subset = encoding(", positions: subset"),
+                      shift = encoding(", positions: shift, random_offset: 7");
+  std::vector<std::string> names;
+  for (const auto& [name, value] : counted.parameters()) names.push_back(name);
+  EXPECT_THAT(names,
+              testing::UnorderedElementsAre("draws", "max_position", "randomized",
+                                            "randomized_at_evaluation", "sorted", "turned_by"));
+  EXPECT_TRUE(
+      google::protobuf::util::MessageDifferencer::Equals(subset, encoding(", randomized: true")));
+  EXPECT_TRUE(subset.parameters().at("randomized").bool_value());
+  EXPECT_FALSE(subset.parameters().contains("positions"));
+  EXPECT_EQ(subset.label(), "randomized_rope");
+  EXPECT_EQ(shift.parameters().at("positions").string_value(), "shift");
+  EXPECT_EQ(shift.parameters().at("random_offset").number_value(), 7);
+  EXPECT_EQ(shift.label(), "shift_rope");
+}
+
 TEST(ResolveTest, ResolvingIsIdempotent) {
   for (const std::string& yaml :
        {std::string(kSmall),
@@ -529,6 +556,11 @@ TEST(ResolveTest, EveryExperimentHasItsStatedTrials) {
       {"positional_attention/quick/figure5.yaml", 5 * 2 * 2},
       {"positional_attention/randomized_positions.yaml", 5 * 4 * 3},
       {"positional_attention/table1.yaml", 2 * 4 * 10},
+      {"positions/abacus.yaml", 4 * 3},
+      {"positions/coupling.yaml", 3 * 8},
+      {"positions/quick/abacus.yaml", 4 * 3},
+      {"positions/quick/choices.yaml", 4 * 18 * 3},
+      {"positions/quick/coupling.yaml", 4 * 3},
       {"quickstart.yaml", 2},
       {"randomized_positional_encodings/figure2_long.yaml", 3 * 10},
       {"randomized_positional_encodings/figure2_randomized.yaml", 3 * 10},

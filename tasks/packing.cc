@@ -8,9 +8,13 @@ namespace lengthwise::tasks {
 namespace {
 
 // Writes an example into one sequence of the batch. `start` indexes the tokens of the whole batch.
-void Place(const TextExample& example, size_t start, int64_t first_position, int32_t segment,
-           bool answers_only, PackedBatch& batch) {
+void Place(const TextTask& task, const TextExample& example, size_t start, int64_t first_position,
+           int32_t segment, bool answers_only, PackedBatch& batch) {
   const size_t length = example.tokens.size();
+  if (!batch.ids.empty()) {
+    const std::vector<int32_t> ids = task.Ids(example, example.tokens);
+    std::copy(ids.begin(), ids.end(), batch.ids.begin() + static_cast<std::ptrdiff_t>(start));
+  }
   for (size_t i = 0; i < length; ++i) {
     batch.tokens[start + i] = example.tokens[i];
     batch.positions[start + i] = static_cast<int32_t>(first_position + static_cast<int64_t>(i));
@@ -63,9 +67,10 @@ PackedBatch Pack(const TextTask& task, const PackingOptions& options, Next next,
                     .positions = std::vector<int32_t>(places, 0),
                     .segments = std::vector<int32_t>(places, kNoExample),
                     .targets = std::vector<int32_t>(places, kNoTarget)};
+  if (task.has_ids()) batch.ids.assign(places, 0);
   end = Fill(options, next,
              [&](const TextExample& example, size_t start, int64_t position, int32_t segment) {
-               Place(example, start, position, segment, options.answers_only, batch);
+               Place(task, example, start, position, segment, options.answers_only, batch);
              });
   return batch;
 }

@@ -30,6 +30,8 @@ struct PackedBatch {
   // The token to predict: the next token of the same example. kNoTarget at an example's last token,
   // at padding, and where the loss does not count.
   std::vector<int32_t> targets;
+  // TextTask::Ids; 0 at padding. Empty if the task has none.
+  std::vector<int32_t> ids = {};
 };
 
 inline constexpr int32_t kNoExample = -1;

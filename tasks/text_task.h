@@ -23,6 +23,8 @@ namespace lengthwise::tasks {
 struct TextExample {
   std::vector<int32_t> tokens;
   size_t prompt = 0;  // number of tokens of the prompt
+  // Ids that the example has of itself, not by a rule; fewer than tokens, or none.
+  std::vector<int32_t> ids = {};
 
   absl::Span<const int32_t> Prompt() const { return absl::MakeSpan(tokens).first(prompt); }
   // Includes the end token.
@@ -81,6 +83,19 @@ class TextTask : public Task {
 
   // True if training examples are augmented. Augmentation makes them longer.
   virtual bool augments() const { return false; }
+
+  // True if examples have position ids, for encodings with `positions: data`.
+  virtual bool has_ids() const { return false; }
+
+  // Ids of `tokens`, which are the example's prompt and its answer or what a model wrote so far:
+  // one for each, 0 for the end token, padding and whatever has none.
+  virtual std::vector<int32_t> Ids(const TextExample& /*example*/,
+                                   absl::Span<const int32_t> /*tokens*/) const {
+    return {};
+  }
+
+  // Largest id of examples up to `size`.
+  virtual int64_t LargestId(int64_t /*size*/) const { return 0; }
 
   // Draws the size of a training example from the inclusive range.
   virtual int64_t DrawSize(int64_t smallest, int64_t largest, random::Stream& stream) const {

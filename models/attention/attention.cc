@@ -7,6 +7,7 @@
 #include "ATen/ops/cat.h"
 #include "ATen/ops/scaled_dot_product_attention.h"
 #include "ATen/ops/softmax.h"
+#include "ATen/ops/stack.h"
 #include "c10/core/GradMode.h"
 #include "models/layers/layers.h"
 #include "models/layers/products.h"
@@ -49,11 +50,37 @@ at::Tensor AttendWithConstantTerm(const at::Tensor& q, const at::Tensor& k, cons
   return mixed.unflatten(0, {q.size(0), q.size(1)});
 }
 
+// Attend where each sequence has its own `positions` [P, B, n]: takes a member's sequences as
+// members with the same parameters.
+at::Tensor AttendEach(const Encoding& encoding, const ParameterSet& parameters, int64_t block,
+                      int64_t heads, const at::Tensor& positions, const at::Tensor& qkv,
+                      AttentionMaps* maps) {
+  std::vector<at::Tensor> mixed, logits, probabilities;
+  for (int64_t p = 0; p < qkv.size(0); ++p) {
+    AttentionMaps own;
+    mixed.push_back(Attend(encoding, parameters.Copies(p, qkv.size(1)), block, heads,
+                           positions.select(0, p), qkv.select(0, p).unsqueeze(1),
+                           maps == nullptr ? nullptr : &own)
+                        .squeeze(1));
+    if (maps == nullptr) continue;
+    logits.push_back(own.logits.squeeze(1));
+    probabilities.push_back(own.probabilities.squeeze(1));
+  }
+  if (maps != nullptr) {
+    *maps = {.logits = at::stack(logits), .probabilities = at::stack(probabilities)};
+  }
+  return at::stack(mixed);
+}
+
 }  // namespace
 
 at::Tensor Attend(const Encoding& encoding, const ParameterSet& parameters, int64_t block,
-                  int64_t heads, const at::Tensor& positions, const at::Tensor& qkv,
+                  int64_t heads, const at::Tensor& given_positions, const at::Tensor& qkv,
                   AttentionMaps* maps) {
+  const at::Tensor positions = encoding.PositionsOfTerms(given_positions);
+  if (positions.dim() == 3) {
+    return AttendEach(encoding, parameters, block, heads, positions, qkv, maps);
+  }
   if (maps == nullptr && CanFuse(qkv, qkv.size(3) / 3 / heads)) {
     return AttendFused(encoding, parameters, block, heads, positions, qkv);
   }

@@ -21,15 +21,22 @@ AttentionCache::AttentionCache(const Encoding& encoding, int64_t block, int64_t 
       block_(block),
       heads_(heads),
       head_size_(d_model / heads),
-      positions_(positions),
-      rows_at_once_(encoding.RowsAtOnce(positions.size(0), positions.size(1))) {
-  const std::vector<int64_t> shape = {positions.size(0) * sequences * heads, positions.size(1),
-                                      head_size_};
+      each_(positions.dim() == 3),
+      positions_(each_ ? positions.squeeze(0) : positions),
+      // The positions of later tokens are not known yet.
+      rows_at_once_(each_ ? 1 : encoding.RowsAtOnce(positions_.size(0), positions_.size(1))) {
+  const std::vector<int64_t> shape = {positions_.size(0) * (each_ ? 1 : sequences) * heads,
+                                      positions_.size(1), head_size_};
   keys_ = at::empty(shape, like.options().requires_grad(false));
   values_ = at::empty(shape, like.options().requires_grad(false));
 }
 
 at::Tensor AttentionCache::Attend(const ParameterSet& parameters, const at::Tensor& qkv) {
+  if (!each_) return Append(parameters, qkv);
+  return Append(parameters.Copies(0, qkv.size(1)), qkv.transpose(0, 1)).transpose(0, 1);
+}
+
+at::Tensor AttentionCache::Append(const ParameterSet& parameters, const at::Tensor& qkv) {
   const c10::NoGradGuard no_gradients;
   const int64_t members = qkv.size(0), sequences = qkv.size(1), tokens = qkv.size(2);
   std::vector<at::Tensor> parts = Widened(qkv).split(heads_ * head_size_, 3);

@@ -16,8 +16,9 @@ namespace lengthwise::models {
 class AttentionCache {
  public:
   // `encoding` is causal (MakeCausal), or lets the tokens of the first call see each other. It must
-  // outlive the cache. `positions` [P, T] are the tokens' positions. `like` has the type and device
-  // of the features, which are `d_model` wide.
+  // outlive the cache. `positions` [P, T] are the tokens' positions; [1, B, T], contiguous, if
+  // sequences have their own, which may then be written until Attend appends their tokens. `like`
+  // has the type and device of the features, which are `d_model` wide.
   AttentionCache(const Encoding& encoding, int64_t block, int64_t heads, int64_t d_model,
                  int64_t sequences, const at::Tensor& positions, const at::Tensor& like);
 
@@ -26,6 +27,7 @@ class AttentionCache {
   at::Tensor Attend(const ParameterSet& parameters, const at::Tensor& qkv);
 
  private:
+  at::Tensor Append(const ParameterSet& parameters, const at::Tensor& qkv);
   // Makes `terms_` cover row `row`, and as many later rows as RowsAtOnce allows.
   void ProvideTerms(const ParameterSet& parameters, int64_t row);
   // Adds the terms of query `row` to its logits [P, B, H, 1, row + 1].
@@ -35,7 +37,9 @@ class AttentionCache {
   const int64_t block_;
   const int64_t heads_;
   const int64_t head_size_;
-  const at::Tensor positions_;
+  // True: sequences have their own positions, and each is a member here.
+  const bool each_;
+  const at::Tensor positions_;  // [P, T]
   const int64_t rows_at_once_;
   int64_t seen_ = 0;
   // [P * B * H, T, dh]; keys are stored rotated.

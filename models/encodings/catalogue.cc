@@ -3,6 +3,8 @@
 #include <initializer_list>
 #include <optional>
 #include <string>
+#include <utility>
+#include <variant>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
@@ -11,6 +13,7 @@
 #include "models/encodings/formula_definition.h"
 #include "models/encodings/formula_values.h"
 #include "models/encodings/positions.h"
+#include "nlohmann/json.hpp"
 
 namespace lengthwise::models {
 namespace {
@@ -54,6 +57,16 @@ void CheckSinCos(const catalogue::Parameters& parameters, const EncodingContext&
   if (!context.as_vectors) CheckEvenWidth(context.d_model, path, problems);
 }
 
+// For encodings that only add to the embeddings.
+catalogue::ParameterEntry BesideParameter() {
+  return {.name = "beside",
+          .default_value = std::string(),
+          .documentation =
+              "Another encoding, {name: fire}, that adds to the logits or rotates queries and "
+              "keys, with counted positions: alibi, rope, relative, fire or kerple_log.",
+          .omitted = true};
+}
+
 EncodingEntry SinCos() {
   return {{.name = "sin_cos",
            .title = "sin / cos",
@@ -63,7 +76,9 @@ EncodingEntry SinCos() {
                "Networks that take positions as vectors get a quarter as many frequencies as the "
                "longest sequence has tokens (positional attention, appendix C.3).",
            .parameters = WithPositions(
-               {{.name = "interleaved",
+               {DrawsParameter(/*in_every_block=*/false),
+                BesideParameter(),
+                {.name = "interleaved",
                  .default_value = false,
                  .documentation = "Interleaves sine and cosine of each frequency, as in the "
                                   "formula of Vaswani et al. 2017. False: all sines, then all "
@@ -100,7 +115,9 @@ EncodingEntry Learned() {
            "block. With positions: subset it is the label encoding of Li and McClelland (2022). "
            "Otherwise rows beyond the lengths seen in training keep their initial values.",
        .parameters = WithPositions(
-           {{.name = "stddev",
+           {DrawsParameter(/*in_every_block=*/false),
+            BesideParameter(),
+            {.name = "stddev",
              .default_value = 1.0,
              .documentation =
                  "Standard deviation of the table's initial values. Small values help on "
@@ -454,6 +471,40 @@ EncodingEntry Formula() {
       CheckFormula};
 }
 
+// Checks positions that differ between the sequences of a batch.
+void CheckOwnPositions(const catalogue::Parameters& parameters, const EncodingContext& context,
+                       absl::string_view path, std::vector<catalogue::Problem>& problems) {
+  const PositionPolicy policy(parameters);
+  if (!policy.each()) return;
+  const bool from_data = policy.from_data();
+  if (!context.own_positions) {
+    problems.push_back(
+        {.field = absl::StrCat(path, from_data ? ".positions" : ".draws"),
+         .description = "the network takes the same positions for all sequences of a batch; use an "
+                        "encoder with softmax attention or a causal decoder"});
+  }
+  if (!from_data) return;
+  if (context.largest_id < 0) {
+    problems.push_back({.field = absl::StrCat(path, ".positions"),
+                        .description = "data takes the ids of examples, and a task has none; set "
+                                       "`coupling` of decimal_addition, or give the lines of a "
+                                       "file \"positions\""});
+    return;
+  }
+  const int64_t largest = context.largest_id + parameters.Int("random_offset");
+  if (largest < parameters.Int("max_position")) return;
+  problems.push_back(
+      {.field = absl::StrCat(path, ".max_position"),
+       .description = absl::StrCat(
+           "got ", parameters.Int("max_position"), ", but ids",
+           context.largest_id_line.empty() ? "" : absl::StrCat(" (", context.largest_id_line, ")"),
+           parameters.Int("random_offset") > 0 ? " with the offset" : "", " go up to ", largest,
+           "; use at least ", largest + 1)});
+}
+
+// Encodings that a second one may stand beside them.
+constexpr absl::string_view kBesides[] = {"alibi", "rope", "relative", "fire", "kerple_log"};
+
 constexpr absl::string_view kBiases[] = {"alibi", "fire", "kerple_log", "t5"};
 
 EncodingEntry Own() {
@@ -499,6 +550,47 @@ bool IsBias(absl::string_view name, const catalogue::Parameters& parameters) {
   return is_set("logits") && !is_set("angle") && !is_set("embedding");
 }
 
+std::optional<Beside> BesideOf(const catalogue::Parameters& parameters, absl::string_view path,
+                               std::vector<catalogue::Problem>& problems) {
+  const auto found = parameters.values().find("beside");
+  if (found == parameters.values().end()) return std::nullopt;
+  const auto& text = std::get<std::string>(found->second);
+  if (text.empty()) return std::nullopt;
+  const std::string field = absl::StrCat(path, ".beside");
+  const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const bool is_map = json.is_object() && json.contains("name") && json["name"].is_string();
+  const std::string name = is_map ? json["name"].get<std::string>() : text;
+  if (!absl::c_linear_search(kBesides, name)) {
+    problems.push_back(
+        {.field = field,
+         .description = absl::StrCat("got \"", name, "\", expected one of ",
+                                     absl::StrJoin(kBesides, ", "), ", or a map with its `name`")});
+    return std::nullopt;
+  }
+  catalogue::Parameters given;
+  const nlohmann::json fields = is_map ? json : nlohmann::json::object();
+  for (const auto& [parameter, value] : fields.items()) {
+    if (parameter == "name") continue;
+    if (value.is_boolean()) given.Set(parameter, value.get<bool>());
+    if (value.is_number()) given.Set(parameter, value.get<double>());
+    if (value.is_string()) given.Set(parameter, value.get<std::string>());
+    if (!value.is_primitive() || value.is_null()) {
+      problems.push_back({.field = absl::StrCat(field, ".", parameter),
+                          .description = "expected a number, true, false or text"});
+    }
+  }
+  const size_t before = problems.size();
+  Beside beside;
+  const absl::Span<const EncodingEntry* const> entries = EncodingEntries();
+  beside.entry = *absl::c_find_if(entries, [&](const auto* entry) { return entry->name == name; });
+  beside.parameters = catalogue::Resolve(*beside.entry, given, field, problems);
+  if (PositionPolicy(beside.parameters).drawn()) {
+    problems.push_back(
+        {.field = field, .description = "has counted positions; leave out how they are drawn"});
+  }
+  return problems.size() == before ? std::optional(std::move(beside)) : std::nullopt;
+}
+
 const EncodingEntry& FormulaEntry() {
   static const EncodingEntry& formula = []() -> const EncodingEntry& {
     const absl::Span<const EncodingEntry* const> entries = EncodingEntries();
@@ -542,6 +634,15 @@ void CheckEncoding(const EncodingEntry& entry, const catalogue::Parameters& para
                                 : "gives positions only as vectors, which the network cannot use",
              "; use one of ", absl::StrJoin(others, ", "))});
     return;
+  }
+  if (entry.uses_positions) CheckOwnPositions(parameters, context, path, problems);
+  if (const auto beside = BesideOf(parameters, path, problems)) {
+    CheckEncoding(*beside->entry, beside->parameters, context, absl::StrCat(path, ".beside"),
+                  problems);
+    if (context.as_vectors) {
+      problems.push_back({.field = absl::StrCat(path, ".beside"),
+                          .description = "the network takes positions as vectors alone"});
+    }
   }
   if (entry.check != nullptr) entry.check(parameters, context, path, problems);
 }

@@ -5,6 +5,8 @@
 #define LENGTHWISE_MODELS_ENCODINGS_CATALOGUE_H_
 
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/strings/string_view.h"
@@ -36,6 +38,11 @@ struct EncodingContext {
   bool takes_bias = false;
   // True if the network reads tokens in their order and takes only `none`.
   bool reads_in_order = false;
+  // True if the sequences of a batch may have positions of their own (PositionPolicy::each).
+  bool own_positions = false;
+  // Largest id of the tasks' examples; -1 if a task has none. And its line, if a file has it.
+  int64_t largest_id = -1;
+  std::string largest_id_line = {};
 };
 
 struct EncodingEntry : catalogue::Entry {
@@ -66,6 +73,16 @@ absl::Span<const EncodingEntry* const> EveryEncodingEntry();
 // Returns true if all that an encoding does is to add a number to the logits for each head and pair
 // of tokens, the same in every block.
 bool IsBias(absl::string_view name, const catalogue::Parameters& parameters);
+
+// The encoding that the parameter "beside" names: it adds to the logits or rotates, with counted
+// positions, while the one with the parameter adds to the embeddings (Abacus with FIRE, McLeish et
+// al. 2024). Nullopt if there is none, and for mistakes, which are appended to `problems`.
+struct Beside {
+  const EncodingEntry* entry = nullptr;
+  catalogue::Parameters parameters;
+};
+std::optional<Beside> BesideOf(const catalogue::Parameters& parameters, absl::string_view path,
+                               std::vector<catalogue::Problem>& problems);
 
 // Entry of "formula", the encoding that a specification writes itself (formula_definition.h).
 const EncodingEntry& FormulaEntry();

@@ -64,6 +64,10 @@ class Causal : public Encoding {
 
   bool SameInEveryBlock() const override { return inner_->SameInEveryBlock(); }
 
+  at::Tensor PositionsOfTerms(const at::Tensor& positions) const override {
+    return inner_->PositionsOfTerms(positions);
+  }
+
  private:
   std::unique_ptr<Encoding> inner_;
 };

@@ -36,6 +36,9 @@ class PromptMasked : public Encoding {
     return inner_.RowsAtOnce(members, tokens);
   }
   bool SameInEveryBlock() const override { return inner_.SameInEveryBlock(); }
+  at::Tensor PositionsOfTerms(const at::Tensor& positions) const override {
+    return inner_.PositionsOfTerms(positions);
+  }
 
  private:
   const Encoding& inner_;

@@ -42,8 +42,9 @@ struct AttentionTerms {
 // Shapes: P members, B sequences, n tokens, H heads, d = d_model, dh = d / H.
 //
 // Immutable after construction; all methods are thread-safe. Positions are double [P, n], exact for
-// integers, one draw for all sequences of a batch. Terms and rotations of a block get that block's
-// positions. Angles are computed in double precision.
+// integers, the same for all sequences of a batch. Where sequences have their own, [P, B, n],
+// EmbeddingTermOf and Attend (attention.h) call these methods with each sequence as a member. Terms
+// and rotations of a block get that block's positions. Angles are computed in double precision.
 class Encoding {
  public:
   virtual ~Encoding() = default;
@@ -99,7 +100,19 @@ class Encoding {
   // True if Terms are the same for all blocks with the same positions, so that a network may
   // compute them once.
   virtual bool SameInEveryBlock() const { return false; }
+
+  // The positions that rotations and terms take, for those that EmbeddingTerm takes.
+  virtual at::Tensor PositionsOfTerms(const at::Tensor& positions) const { return positions; }
 };
+
+// EmbeddingTerm at positions [P, n], or [P, B, n] if sequences have their own: [P, 1 or B, n, d].
+inline at::Tensor EmbeddingTermOf(const Encoding& encoding, const ParameterSet& parameters,
+                                  int64_t block, const at::Tensor& positions) {
+  if (positions.dim() == 2) return encoding.EmbeddingTerm(parameters, block, positions);
+  const at::Tensor term = encoding.EmbeddingTerm(parameters, block, positions.flatten(1, 2));
+  return term.defined() ? term.squeeze(1).unflatten(1, {positions.size(1), positions.size(2)})
+                        : term;
+}
 
 struct EncodingShape {
   int64_t blocks = 0;

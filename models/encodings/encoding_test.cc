@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ATen/ops/arange.h"
+#include "ATen/ops/equal.h"
 #include "ATen/ops/full_like.h"
 #include "ATen/ops/isfinite.h"
 #include "ATen/ops/randn.h"
@@ -170,7 +171,8 @@ class OneBlock {
                    .heads = 2,
                    .blocks = 1,
                    .longest_sequence = 6,
-                   .as_vectors = !entry->is_added},
+                   .as_vectors = !entry->is_added,
+                   .own_positions = true},
                   "encoding", problems);
     encoding_ =
         CreateEncoding(name, options,
@@ -232,6 +234,32 @@ TEST(PositionsTest, OnlyTablesAndVectorsRefuseReals) {
     EXPECT_GT(LargestDifference(logits, encoding.Logits({-2, -1, 1, 2, 3, 4})), 1e-9)
         << entry->name;
   }
+}
+
+TEST(BesideTest, AddsItsTermsAtCountedPositions) {
+  catalogue::Parameters given;
+  given.Set("beside", std::string("alibi"));
+  ParameterLayout layout;
+  const auto pair =
+      CreateEncoding("learned", catalogue::Resolved(EncodingEntries(), "learned", given),
+                     {.blocks = 1, .heads = 2, .d_model = 8}, layout)
+          .value();
+  const auto alibi = CreateEncoding("alibi", catalogue::Resolved(EncodingEntries(), "alibi"),
+                                    {.blocks = 1, .heads = 2, .d_model = 8}, layout)
+                         .value();
+  ParameterArena arena(layout, 1, at::kDouble, at::kCPU);
+  arena.Initialize(0, 1);
+  const ParameterSet parameters = arena.Members(0, 1);
+  // Two sequences with their own ids.
+  const at::Tensor ids = at::tensor(std::vector<double>{1, 2, 0, 1, 5, 6, 0, 5}).view({1, 2, 4});
+  const at::Tensor counted = at::arange(4, at::kDouble).unsqueeze(0);
+  EXPECT_TRUE(at::equal(pair->PositionsOfTerms(ids), counted));
+  EXPECT_TRUE(at::equal(pair->Terms(parameters, 0, counted, 0, 4).additive,
+                        alibi->Terms(parameters, 0, counted, 0, 4).additive));
+  const at::Tensor added = EmbeddingTermOf(*pair, parameters, 0, ids);
+  EXPECT_TRUE(at::equal(
+      added,
+      parameters[0].select(0, 0).index_select(0, ids.flatten().to(at::kLong)).view({1, 2, 4, 8})));
 }
 
 TEST(PositionsTest, T5RoundsDistancesDown) {

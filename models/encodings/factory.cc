@@ -1,17 +1,63 @@
 #include "models/encodings/factory.h"
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "ATen/ops/arange.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "catalogue/suggestion.h"
 #include "models/encodings/catalogue.h"
 #include "models/encodings/causal.h"
+#include "platform/status_macros.h"
 
 namespace lengthwise::models {
+namespace {
+
+// An encoding that adds to the embeddings, and one beside it with counted positions.
+class Pair : public Encoding {
+ public:
+  Pair(std::unique_ptr<Encoding> added, std::unique_ptr<Encoding> beside)
+      : added_(std::move(added)), beside_(std::move(beside)) {}
+
+  at::Tensor EmbeddingTerm(const ParameterSet& parameters, int64_t block,
+                           const at::Tensor& positions) const override {
+    return added_->EmbeddingTerm(parameters, block, positions);
+  }
+  at::Tensor PositionsOfTerms(const at::Tensor& positions) const override {
+    const int64_t n = positions.size(-1);
+    return at::arange(n, positions.options()).expand({positions.size(0), n});
+  }
+  void Rotate(const ParameterSet& parameters, int64_t block, const at::Tensor& positions,
+              at::Tensor& queries, at::Tensor& keys) const override {
+    beside_->Rotate(parameters, block, positions, queries, keys);
+  }
+  at::Tensor LogitTerm(const ParameterSet& parameters, int64_t block, const at::Tensor& positions,
+                       const at::Tensor& queries, const at::Tensor& keys) const override {
+    return beside_->LogitTerm(parameters, block, positions, queries, keys);
+  }
+  AttentionTerms Terms(const ParameterSet& parameters, int64_t block, const at::Tensor& positions,
+                       int64_t first, int64_t count) const override {
+    return beside_->Terms(parameters, block, positions, first, count);
+  }
+  AttentionTerms TermsWithoutR(const ParameterSet& parameters, int64_t block,
+                               const at::Tensor& positions) const override {
+    return beside_->TermsWithoutR(parameters, block, positions);
+  }
+  int64_t RowsAtOnce(int64_t members, int64_t tokens) const override {
+    return beside_->RowsAtOnce(members, tokens);
+  }
+  bool SameInEveryBlock() const override { return beside_->SameInEveryBlock(); }
+
+ private:
+  const std::unique_ptr<Encoding> added_;
+  const std::unique_ptr<Encoding> beside_;
+};
+
+}  // namespace
 
 absl::StatusOr<std::unique_ptr<Encoding>> CreateEncoding(absl::string_view name,
                                                          const catalogue::Parameters& parameters,
@@ -26,7 +72,15 @@ absl::StatusOr<std::unique_ptr<Encoding>> CreateEncoding(absl::string_view name,
   std::vector<std::string> names;
   for (size_t i = 0; i < EncodingEntries().size(); ++i) {
     const EncodingEntry& entry = *EncodingEntries()[i];
-    if (entry.name == name) return kCreate[i](parameters, shape, layout);
+    if (entry.name == name) {
+      std::unique_ptr<Encoding> encoding = kCreate[i](parameters, shape, layout);
+      std::vector<catalogue::Problem> problems;
+      const std::optional<Beside> beside = BesideOf(parameters, "encoding", problems);
+      if (!beside.has_value()) return encoding;
+      ASSIGN_OR_RETURN(auto other,
+                       CreateEncoding(beside->entry->name, beside->parameters, shape, layout));
+      return std::make_unique<Pair>(std::move(encoding), std::move(other));
+    }
     names.push_back(entry.name);
   }
   return absl::NotFoundError(absl::StrCat("unknown encoding \"", std::string(name), "\"",

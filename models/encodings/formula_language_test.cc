@@ -170,9 +170,10 @@ TEST(FormulaDefinitionTest, WrongParametersAreNamed) {
   EXPECT_EQ(of("a per house = 1"), field +
                                        "got \"a per house = 1\", expected a parameter such as \"a "
                                        "per head = 1\"\n");
-  EXPECT_EQ(Problems("embedding", "a * p", "a per head = 1", kDomain),
-            "encodings[0].embedding: column 1: \"a\" is per head, but only logits have heads; "
-            "use per: model or per: layer\n");
+  EXPECT_EQ(
+      Problems("embedding", "a * p", "a per head = 1", kDomain),
+      "encodings[0].embedding: column 1: \"a\" is per head, but only logits and scale have heads; "
+      "use per: model or per: layer\n");
 }
 
 TEST(FormulaValuesTest, NonFiniteValueNamesItsArguments) {

@@ -12,8 +12,11 @@
 //                  U(-ln scaling, ln scaling) (CAPE, Likhomanenko et al. 2021)
 //   skips          p for the first c tokens, p + g for the others, c ~ U{1, ..., ceil(n / 2)}, g ~
 //                  U{0, ..., L - n} (PoSE, Zhu et al. 2024; the published code's two chunks)
+//   data           the example's ids, those above 0 plus k ~ U{0, ..., K} (Abacus, McLeish et al.
+//                  2024; position coupling, Cho et al. 2024)
 //
-// The papers of the last three evaluate with counted positions, those of the first two draw them.
+// `subset` and `uniform_reals` are also drawn in evaluations. Those of the others have counted
+// positions, or ids without an offset.
 #include "models/encodings/positions.h"
 
 #include <algorithm>
@@ -44,8 +47,8 @@ constexpr double kGlobalShift = 5, kLocalShift = 0.5, kScaling = 1.03;
 
 // The values of the parameter "positions", in the order of PositionPolicy::Choice.
 const std::vector<std::string>& Choices() {
-  static const auto& names = *new std::vector<std::string>{"counted", "subset",    "uniform_reals",
-                                                           "shift",   "augmented", "skips"};
+  static const auto& names = *new std::vector<std::string>{
+      "counted", "subset", "uniform_reals", "shift", "augmented", "skips", "data"};
   return names;
 }
 
@@ -61,8 +64,8 @@ const std::vector<Option>& Options() {
       {"sorted", true, {"subset"}},
       {"randomized_at_evaluation", true, {"subset", "uniform_reals"}},
       {"distances", std::string("positions"), {"counted", "subset"}},
-      {"draws", std::string("shared"), {Choices().begin() + 1, Choices().end()}},
-      {"random_offset", kNoOffset, {"shift"}},
+      {"draws", std::string("shared"), {Choices().begin() + 1, Choices().end() - 1}},
+      {"random_offset", kNoOffset, {"shift", "data"}},
       {"global_shift", kGlobalShift, {"augmented"}},
       {"local_shift", kLocalShift, {"augmented"}},
       {"scaling", kScaling, {"augmented"}},
@@ -82,7 +85,8 @@ std::vector<catalogue::ParameterEntry> PositionParameters() {
            "3). uniform_reals: sorted real numbers from 0 to max_position (Random Float Sampling, "
            "2026). The rest only in training, with counted positions in evaluations: shift: all "
            "plus one random offset (SHAPE, 2021); augmented: scaled, shifted and jittered (CAPE, "
-           "2021); skips: two chunks with a random gap (PoSE, 2024).",
+           "2021); skips: two chunks with a random gap (PoSE, 2024). data: the ids that the "
+           "examples have, from a file or a task's coupling (Abacus; position coupling, 2024).",
        .allowed = Choices(),
        .omitted = true},
       {.name = "randomized",
@@ -105,7 +109,8 @@ std::vector<catalogue::ParameterEntry> PositionParameters() {
                         "evaluations count tokens from 0. For subset and uniform_reals."},
       {.name = "random_offset",
        .default_value = kNoOffset,
-       .documentation = "K: shift adds an offset from 0 to K. 0 means 500.",
+       .documentation = "K: shift adds an offset from 0 to K to all positions, data to those above "
+                        "0, in training. shift takes 500 for 0.",
        .minimum = 0,
        .maximum = 1 << 20,
        .omitted = true},
@@ -147,13 +152,20 @@ catalogue::ParameterEntry DistancesParameter() {
           .allowed = {"positions", "offsets"}};
 }
 
-catalogue::ParameterEntry DrawsParameter() {
-  return {.name = "draws",
-          .default_value = std::string("shared"),
-          .documentation =
-              "Draws of positions per batch. \"shared\": one for all blocks, as in the paper. "
-              "\"per_block\": one for each block, as in the paper's published code.",
-          .allowed = {"shared", "per_block"}};
+catalogue::ParameterEntry DrawsParameter(bool in_every_block) {
+  catalogue::ParameterEntry entry = {
+      .name = "draws",
+      .default_value = std::string("shared"),
+      .documentation =
+          "Draws of positions per batch. \"shared\": one for all, as in the paper. "
+          "\"per_sequence\": one for each sequence.",
+      .allowed = {"shared", "per_sequence"},
+      .omitted = !in_every_block};
+  if (in_every_block) {
+    entry.documentation += " \"per_block\": one for each block, as in the paper's published code.";
+    entry.allowed.push_back("per_block");
+  }
+  return entry;
 }
 
 void CheckPositionOptions(const catalogue::Parameters& parameters, absl::string_view path,
@@ -225,13 +237,14 @@ PositionPolicy::PositionPolicy(const catalogue::Parameters& encoding_parameters,
       local_shift_(Get(encoding_parameters, "local_shift", kLocalShift)),
       scaling_(Get(encoding_parameters, "scaling", kScaling)),
       centered_(Get(encoding_parameters, "centered", false)),
+      each_(Get(encoding_parameters, "draws", std::string()) == "per_sequence"),
       draws_(Get(encoding_parameters, "draws", std::string()) == "per_block" ? blocks : 1) {
   if (choice_ == Choice::kCounted && Get(encoding_parameters, "randomized", false)) {
     choice_ = Choice::kSubset;
   }
   if (choice_ == Choice::kCounted) draws_ = 1;
   if (choice_ != Choice::kSubset && choice_ != Choice::kUniformReals) at_evaluation_ = false;
-  if (random_offset_ == kNoOffset) random_offset_ = kShapeOffset;
+  if (choice_ == Choice::kShift && random_offset_ == kNoOffset) random_offset_ = kShapeOffset;
 }
 
 absl::string_view PositionPolicy::name() const { return Choices()[static_cast<size_t>(choice_)]; }
@@ -244,6 +257,7 @@ PositionPolicy::Bounds PositionPolicy::BoundsOf(int64_t tokens) const {
       return {0, last};
     case Choice::kSubset:
     case Choice::kSkips:
+    case Choice::kData:
       return {0, end - 1};
     case Choice::kUniformReals:
       return {0, at_evaluation_ ? end : std::max(end, last)};
@@ -267,6 +281,7 @@ std::vector<double> PositionPolicy::Draw(random::Stream stream, int64_t tokens) 
   std::vector<double> positions = Plain(tokens);
   switch (choice_) {
     case Choice::kCounted:
+    case Choice::kData:
       break;
     case Choice::kSubset: {
       const int64_t apart = offsets_ ? 1 : 0;
@@ -310,15 +325,31 @@ std::vector<double> PositionPolicy::Draw(random::Stream stream, int64_t tokens) 
 
 std::vector<double> PositionPolicy::DrawBatch(uint64_t seed, random::Purpose purpose, uint64_t step,
                                               int64_t tokens) const {
-  const bool plain = purpose != random::Purpose::kTrainingPositions && !at_evaluation_;
   std::vector<double> batch;
   for (int64_t s = 0; s < draws_; ++s) {
-    const std::vector<double> draw =
-        plain ? Plain(tokens)
-              : Draw(random::Stream(seed, purpose, step, static_cast<uint32_t>(s)), tokens);
+    const std::vector<double> draw = DrawOne(seed, purpose, step, static_cast<uint32_t>(s), tokens);
     batch.insert(batch.end(), draw.begin(), draw.end());
   }
   return batch;
+}
+
+std::vector<double> PositionPolicy::DrawOne(uint64_t seed, random::Purpose purpose, uint64_t step,
+                                            uint32_t row, int64_t tokens) const {
+  const bool plain = purpose != random::Purpose::kTrainingPositions && !at_evaluation_;
+  return plain ? Plain(tokens) : Draw(random::Stream(seed, purpose, step, row), tokens);
+}
+
+std::vector<double> PositionPolicy::WithOffset(absl::Span<const int32_t> ids, uint64_t seed,
+                                               random::Purpose purpose, uint64_t step) const {
+  const int64_t offset = purpose == random::Purpose::kTrainingPositions
+                             ? random::Stream(seed, purpose, step).Between(0, random_offset_)
+                             : 0;
+  std::vector<double> positions;
+  positions.reserve(ids.size());
+  for (const int32_t id : ids) {
+    positions.push_back(static_cast<double>(id > 0 ? std::min(id + offset, max_position_ - 1) : 0));
+  }
+  return positions;
 }
 
 }  // namespace lengthwise::models

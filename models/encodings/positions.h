@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "catalogue/entry.h"
 #include "random/stream.h"
 
@@ -20,8 +21,9 @@ std::vector<catalogue::ParameterEntry> PositionParameters();
 // "offsets", see PositionPolicy::Draw.
 catalogue::ParameterEntry DistancesParameter();
 
-// Parameter "draws" of encodings that use positions in every block: "shared" or "per_block".
-catalogue::ParameterEntry DrawsParameter();
+// Parameter "draws": "shared", "per_sequence" or, for encodings that use positions in every block,
+// "per_block".
+catalogue::ParameterEntry DrawsParameter(bool in_every_block = true);
 
 // Appends a problem with field "<path>.<option>" for each option that the choice of positions does
 // not use.
@@ -70,6 +72,11 @@ class PositionPolicy {
     return static_cast<int64_t>(BoundsOf(tokens).highest) + 1;
   }
 
+  // True if positions are the ids of the examples (tasks::TextTask::Ids).
+  bool from_data() const { return choice_ == Choice::kData; }
+  // True if each sequence of a batch has its own positions: its ids, or a draw.
+  bool each() const { return from_data() || (drawn() && each_); }
+
   // S, draws per batch: one for all blocks, or one for each.
   int64_t draws() const { return draws_; }
 
@@ -85,9 +92,19 @@ class PositionPolicy {
   std::vector<double> DrawBatch(uint64_t seed, random::Purpose purpose, uint64_t step,
                                 int64_t tokens) const;
 
+  // Positions of one sequence where each has its own draw, by the stream (seed, purpose, step,
+  // row).
+  std::vector<double> DrawOne(uint64_t seed, random::Purpose purpose, uint64_t step, uint32_t row,
+                              int64_t tokens) const;
+
+  // The examples' ids as positions, at most L - 1, which only inputs from users exceed. In training
+  // one offset of 0 to K for the whole batch is added to those above 0.
+  std::vector<double> WithOffset(absl::Span<const int32_t> ids, uint64_t seed,
+                                 random::Purpose purpose, uint64_t step) const;
+
  private:
   // In the order of the parameter's values.
-  enum class Choice { kCounted, kSubset, kUniformReals, kShift, kAugmented, kSkips };
+  enum class Choice { kCounted, kSubset, kUniformReals, kShift, kAugmented, kSkips, kData };
 
   // Positions without random numbers.
   std::vector<double> Plain(int64_t tokens) const;
@@ -100,6 +117,7 @@ class PositionPolicy {
   int64_t random_offset_;
   double global_shift_, local_shift_, scaling_;
   bool centered_;
+  bool each_;
   int64_t draws_;
 };
 

@@ -195,6 +195,40 @@ TEST(PositionPolicyTest, OnlySubsetAndRealsAreDrawnInEvaluations) {
             (std::vector<double>{-1.5, -0.5, 0.5, 1.5}));
 }
 
+TEST(PositionPolicyTest, IdsGetOneOffsetInTraining) {
+  catalogue::Parameters parameters = Chosen("data", 50);
+  parameters.Set("random_offset", int64_t{5});
+  const PositionPolicy policy(parameters);
+  EXPECT_TRUE(policy.each());
+  const std::vector<int32_t> ids = {1, 2, 0, 1, 45};
+  constexpr auto kTraining = random::Purpose::kTrainingPositions;
+  std::set<double> offsets;
+  for (uint64_t step = 0; step < 200; ++step) {
+    const std::vector<double> positions = policy.WithOffset(ids, 7, kTraining, step);
+    const double offset = positions[0] - 1;
+    EXPECT_EQ(positions, (std::vector<double>{1 + offset, 2 + offset, 0, 1 + offset,
+                                              std::min(45 + offset, 49.)}));
+    offsets.insert(offset);
+  }
+  EXPECT_EQ(offsets, (std::set<double>{0, 1, 2, 3, 4, 5}));
+  EXPECT_EQ(policy.WithOffset(ids, 7, random::Purpose::kEvaluationPositions, 3),
+            (std::vector<double>{1, 2, 0, 1, 45}));
+}
+
+TEST(PositionPolicyTest, SequencesMayHaveTheirOwnDraws) {
+  catalogue::Parameters parameters = Chosen("uniform_reals");
+  parameters.Set("draws", std::string("per_sequence"));
+  const PositionPolicy policy(parameters, 3);
+  EXPECT_TRUE(policy.each());
+  EXPECT_EQ(policy.draws(), 1);
+  constexpr auto kEvaluation = random::Purpose::kEvaluationPositions;
+  EXPECT_EQ(policy.DrawOne(7, kEvaluation, 4, 2, 5),
+            policy.Draw(random::Stream(7, kEvaluation, 4, 2), 5));
+  EXPECT_NE(policy.DrawOne(7, kEvaluation, 4, 2, 5), policy.DrawOne(7, kEvaluation, 4, 3, 5));
+  parameters.Set("positions", std::string("counted"));
+  EXPECT_FALSE(PositionPolicy(parameters).each());
+}
+
 TEST(PositionPolicyTest, OffsetsStartAtZeroAndReachLMinusOne) {
   catalogue::Parameters parameters = Randomized(5);
   parameters.Set("distances", std::string("offsets"));

@@ -52,9 +52,12 @@ void CheckHeads(const catalogue::Parameters& parameters, absl::string_view path,
 }
 
 EncodingContext TransformerContext(const catalogue::Parameters& parameters) {
+  const auto attention = parameters.values().find("attention");
   return {.d_model = parameters.Int("d_model"),
           .heads = parameters.Int("heads"),
-          .blocks = parameters.Int("blocks")};
+          .blocks = parameters.Int("blocks"),
+          .own_positions = attention == parameters.values().end() ||
+                           parameters.String("attention") != "geometric"};
 }
 
 }  // namespace
@@ -63,6 +66,7 @@ EncodingContext PositionalAttentionContext(const catalogue::Parameters& paramete
   const bool by_input = parameters.String("attention_by") == "input";
   EncodingContext context = TransformerContext(parameters);
   context.as_vectors = !by_input || parameters.Bool("input_positions");
+  context.own_positions = false;
   return context;
 }
 
@@ -294,6 +298,7 @@ NetworkEntry PositionalAttention() {
 EncodingContext GraphNetworkContext(const catalogue::Parameters& parameters) {
   EncodingContext context = TransformerContext(parameters);
   context.as_vectors = true;
+  context.own_positions = false;
   return context;
 }
 

@@ -92,9 +92,14 @@ at::Tensor Join(std::vector<at::Tensor> parts) {
 }
 
 // Index into the positions for each of the N tokens.
-at::Tensor Places(const Groups& groups, const at::TensorOptions& options) {
+at::Tensor Places(const Groups& groups, bool own, const at::TensorOptions& options) {
   std::vector<at::Tensor> places;
   for (const auto& group : groups) {
+    if (own) {
+      places.push_back(at::arange(group.first_position,
+                                  group.first_position + group.examples * group.length, options));
+      continue;
+    }
     places.push_back(at::arange(group.first_position, group.first_position + group.length, options)
                          .expand({group.examples, group.length})
                          .reshape({group.examples * group.length}));
@@ -140,6 +145,7 @@ class CausalDecoder : public LanguageModel {
     // Shared with the backward pass, which recomputes blocks.
     const auto step = std::make_shared<Step>(
         Step{.groups = examples.groups,
+             .own_positions = examples.own_positions,
              .positions = positions,
              .dropout = dropout == nullptr ? std::nullopt : std::optional(*dropout)});
     const bool recompute =
@@ -148,7 +154,7 @@ class CausalDecoder : public LanguageModel {
     const at::Tensor embedded =
         Drop(EmbedTokens(parameters, examples.tokens.unsqueeze(1),
                          positions.select(1, 0).narrow(1, 0, examples.Positions()),
-                         Places(step->groups, examples.tokens.options())),
+                         Places(step->groups, examples.own_positions, examples.tokens.options())),
              0, *step);
     at::Tensor h = embedded;
     if (capture != nullptr) capture->depths.push_back(h);
@@ -185,7 +191,7 @@ class CausalDecoder : public LanguageModel {
     const int64_t count = tokens.size(2);
     if (cache.seen == 0) AddLayers(parameters, tokens.size(1), count, cache);
     const at::Tensor embedded =
-        EmbedTokens(parameters, tokens, cache.positions.select(1, 0).narrow(1, cache.seen, count),
+        EmbedTokens(parameters, tokens, cache.positions.select(1, 0).narrow(-1, cache.seen, count),
                     at::arange(count, tokens.options()));
     const auto keep = [](const at::Tensor& features, uint32_t) { return features; };
     at::Tensor h = embedded;
@@ -236,7 +242,8 @@ class CausalDecoder : public LanguageModel {
     for (size_t layer = 0; layer < layers; ++layer) {
       const size_t b = layer % blocks_.size();
       cache.layers.emplace_back(*encoding_, static_cast<int64_t>(b), heads_, d_model_, sequences,
-                                OfBlock(cache.positions, b), parameters[embedding_]);
+                                encoding_->PositionsOfTerms(OfBlock(cache.positions, b)),
+                                parameters[embedding_]);
     }
   }
 
@@ -244,18 +251,23 @@ class CausalDecoder : public LanguageModel {
     return positions.select(1, positions.size(1) == 1 ? 0 : static_cast<int64_t>(b));
   }
 
-  // Slices positions [P, T].
-  static at::Tensor OfGroup(const at::Tensor& positions, const ExampleGroups::Group& group) {
-    return positions.narrow(1, group.first_position, group.length);
+  // Slices positions [P, T]: [P, length] or, with own ones, [P, examples, length].
+  static at::Tensor OfGroup(const at::Tensor& positions, bool own,
+                            const ExampleGroups::Group& group) {
+    if (!own) return positions.narrow(1, group.first_position, group.length);
+    return positions.narrow(1, group.first_position, group.examples * group.length)
+        .unflatten(1, {group.examples, group.length});
   }
 
-  // Embeds `tokens` [P, B, k] as [P, B, k, d]. The j-th token has position places[j].
+  // Embeds `tokens` [P, B, k] as [P, B, k, d]. The j-th token has position places[j] or, if the
+  // positions are [P, B, k], its own.
   at::Tensor EmbedTokens(const ParameterSet& parameters, const at::Tensor& tokens,
                          const at::Tensor& positions, const at::Tensor& places) const {
     const double scale = std::sqrt(static_cast<double>(d_model_));
     const at::Tensor h = Embed(tokens, parameters[embedding_].mul(scale));
-    const at::Tensor term = encoding_->EmbeddingTerm(parameters, 0, positions);
-    return term.defined() ? h.add(term.index_select(2, places)) : h;
+    const at::Tensor term = EmbeddingTermOf(*encoding_, parameters, 0, positions);
+    if (!term.defined()) return h;
+    return h.add(positions.dim() == 3 ? term : term.index_select(2, places));
   }
 
   // Runs a layer's block. `attend` maps queries, keys and values [P, B, n, 3 d] to [P, B, n, d].
@@ -283,6 +295,7 @@ class CausalDecoder : public LanguageModel {
   // State shared by the blocks of one forward pass.
   struct Step {
     Groups groups;
+    bool own_positions = false;
     at::Tensor positions;  // [P, S, T]
     std::optional<DropoutNumbers> dropout;
     // One per group if all blocks have the same terms; otherwise empty.
@@ -305,6 +318,7 @@ class CausalDecoder : public LanguageModel {
         !encoding_->SameInEveryBlock() || step.positions.size(1) > 1) {
       return {};
     }
+    const at::Tensor given = step.positions.select(1, 0);
     std::vector<AttentionTerms> terms;
     for (const auto& group : step.groups) {
       // Too many rows for memory: Attend computes terms for some rows at a time.
@@ -312,7 +326,9 @@ class CausalDecoder : public LanguageModel {
           encoding_->RowsAtOnce(members, group.length) < group.length) {
         return {};
       }
-      const at::Tensor positions = OfGroup(step.positions.select(1, 0), group);
+      const at::Tensor positions =
+          encoding_->PositionsOfTerms(OfGroup(given, step.own_positions, group));
+      if (positions.dim() == 3) return {};
       terms.push_back(WithEncodingOf(group, [&](const Encoding& encoding) {
         return encoding.Terms(parameters, 0, positions, 0, group.length);
       }));
@@ -345,7 +361,8 @@ class CausalDecoder : public LanguageModel {
       }
       parts[g] = WithEncodingOf(step.groups[g], [&](const Encoding& encoding) {
         return Attend(encoding, parameters, static_cast<int64_t>(b), heads_,
-                      OfGroup(positions, step.groups[g]), parts[g], keep ? &maps : nullptr);
+                      OfGroup(positions, step.own_positions, step.groups[g]), parts[g],
+                      keep ? &maps : nullptr);
       });
     }
     if (keep) {
@@ -401,7 +418,8 @@ class CausalDecoder : public LanguageModel {
 int64_t ExampleGroups::Positions() const {
   int64_t positions = 0;
   for (const Group& group : groups) {
-    positions = std::max(positions, group.first_position + group.length);
+    const int64_t examples = own_positions ? group.examples : 1;
+    positions = std::max(positions, group.first_position + examples * group.length);
   }
   return positions;
 }

@@ -96,7 +96,7 @@ class Encoder : public Network {
     // One tensor for all blocks that share a draw, so that encodings can cache what they derive
     // from it (kept_tensors.h).
     const std::vector<at::Tensor> draws = positions.unbind(1);
-    const at::Tensor term = encoding_->EmbeddingTerm(parameters, 0, draws[0]);
+    const at::Tensor term = EmbeddingTermOf(*encoding_, parameters, 0, draws[0]);
     if (term.defined()) embedded = Drop(embedded.add(term), 0, dropout);
     if (capture != nullptr) capture->depths.push_back(embedded);
     Normed h = {embedded, Operand(embedded)};

@@ -26,7 +26,8 @@ struct ExampleGroups {
   struct Group {
     int64_t examples = 0;
     int64_t length = 0;  // tokens per example
-    // Index into the given positions of the examples' first token.
+    // Index into the given positions of the examples' first token or, with own_positions, of the
+    // first example's.
     int64_t first_position = 0;
     // Tokens of each example's prompt, for models whose prompts attend to themselves in both
     // directions or determine how often blocks are applied.
@@ -35,6 +36,9 @@ struct ExampleGroups {
   // int64 [P, N]: the groups one after another, each [examples, length] row-major.
   at::Tensor tokens;
   std::vector<Group> groups;
+  // True: every example has positions of its own, as many as tokens, one after another. False: the
+  // examples of a group share theirs.
+  bool own_positions = false;
 
   // Number of positions that the groups need.
   int64_t Positions() const;
@@ -51,7 +55,8 @@ class DecodingCache {
 //
 // `positions` is double [P, S, T], with S as for Network::Forward. It holds the positions of an
 // example's tokens 0, 1, 2, ... from its group's first_position on. T is at least
-// ExampleGroups::Positions().
+// ExampleGroups::Positions(). For decoding they may be [1, S, B, T], contiguous: each sequence's
+// own, which may be written until its token is decoded.
 class LanguageModel {
  public:
   virtual ~LanguageModel() = default;

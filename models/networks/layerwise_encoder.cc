@@ -112,7 +112,7 @@ class LayerwiseEncoder : public Network {
       const LayerwiseBlock& block = blocks_[b];
       const auto index = static_cast<int64_t>(b);
       const at::Tensor& block_positions = draws[draws.size() == 1 ? 0 : b];
-      const at::Tensor term = encoding_->EmbeddingTerm(parameters, index, block_positions);
+      const at::Tensor term = EmbeddingTermOf(*encoding_, parameters, index, block_positions);
       if (term.defined()) h = AddEncoding(h, term, static_cast<uint32_t>(b), dropout);
       h = block
               .attention_norm(parameters, h,

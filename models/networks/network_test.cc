@@ -216,7 +216,8 @@ std::vector<PackCase> PackCases() {
     cases.push_back({entry->name, false});
     if (entry->uses_positions) cases.push_back({entry->name, true});
     for (const auto& parameter : entry->parameters) {
-      if (parameter.name == "draws") cases.push_back({entry->name, true, true});
+      if (parameter.name == "draws" && !parameter.omitted)
+        cases.push_back({entry->name, true, true});
     }
   }
   // The other networks of tokens; positional_attention_test covers those of numbers.
@@ -473,6 +474,44 @@ TEST(RecurrentNetworkTest, DepthsAreThoseOfTheSequencesTokens) {
     EXPECT_TRUE(at::equal(first.narrow(0, 0, 2), second.narrow(0, 0, 2)));
     for (int64_t token = 2; token < 5; ++token)
       EXPECT_FALSE(at::equal(first[token], second[token]));
+  }
+}
+
+TEST(OwnPositionsTest, SequencesMatchThemAlone) {
+  for (const char* network_name : {"encoder", "layerwise_encoder"}) {
+    for (const char* name : {"sin_cos", "learned", "rope", "relative", "alibi", "fire"}) {
+      ParameterLayout layout;
+      const auto network = CreateNetwork(network_name, Small(network_name), name,
+                                         EncodingParameters(name, true), {4, 3}, layout);
+      ASSERT_TRUE(network.ok()) << network.status();
+      ParameterArena arena(layout, 2, at::kDouble, at::kCPU);
+      for (int64_t p = 0; p < 2; ++p) arena.Initialize(p, static_cast<uint64_t>(p));
+      const at::Tensor tokens = at::arange(30, at::kLong).remainder(4).view({2, 3, 5});
+      // [P, S, B, n]
+      const at::Tensor positions =
+          at::arange(30, at::kDouble).square().remainder(97).view({2, 1, 3, 5});
+      const ParameterSet parameters = arena.Members(0, 2);
+      const at::Tensor together =
+          (*network)->Forward(parameters, {.tokens = tokens}, positions, 2, nullptr, nullptr);
+      together.square().sum().backward();
+      const at::Tensor gradients = arena.gradients().clone();
+      arena.ZeroGradients();
+      for (int64_t b = 0; b < 3; ++b) {
+        const at::Tensor alone = (*network)->Forward(parameters, {.tokens = tokens.narrow(1, b, 1)},
+                                                     positions.select(2, b), 2, nullptr, nullptr);
+        alone.square().sum().backward();
+        EXPECT_LT(alone.sub(together.narrow(1, b, 1)).abs().max().item<double>(), 1e-12)
+            << network_name << " " << name;
+      }
+      EXPECT_LT(arena.gradients().sub(gradients).abs().max().item<double>(),
+                1e-12 * gradients.abs().max().item<double>() + 1e-12)
+          << network_name << " " << name;
+      Capture whole;
+      const at::Tensor captured =
+          (*network)->Forward(parameters, {.tokens = tokens}, positions, 2, nullptr, &whole);
+      EXPECT_LT(captured.sub(together).abs().max().item<double>(), 1e-12);
+      EXPECT_EQ(whole.attention_probabilities[0].sizes(), (std::vector<int64_t>{2, 3, 2, 5, 5}));
+    }
   }
 }
 

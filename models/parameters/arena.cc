@@ -44,6 +44,17 @@ ParameterSet ParameterSet::Replaced(std::vector<at::Tensor> tensors) const {
   return set;
 }
 
+ParameterSet ParameterSet::Copies(int64_t member, int64_t count) const {
+  ParameterSet set;
+  set.members_ = count;
+  for (const at::Tensor& tensor : tensors_) {
+    std::vector<int64_t> shape = tensor.sizes().vec();
+    shape[0] = count;
+    set.tensors_.push_back(tensor.narrow(0, member, 1).expand(shape));
+  }
+  return set;
+}
+
 ParameterArena::ParameterArena(const ParameterLayout& layout, int64_t pack_size,
                                at::ScalarType dtype, at::Device device, const Allocate& allocate)
     : layout_(layout) {

@@ -26,6 +26,8 @@ class ParameterSet {
   const std::vector<at::Tensor>& tensors() const { return tensors_; }
   // The same members with other tensors: one per parameter, of the same shape.
   ParameterSet Replaced(std::vector<at::Tensor> tensors) const;
+  // One member `count` times, as members of a set: views, whose gradients add up in the member's.
+  ParameterSet Copies(int64_t member, int64_t count) const;
 
  private:
   friend class ParameterArena;

@@ -5,7 +5,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from typing import Union
+from typing import Any, Union
 
 import numpy
 from google.protobuf.internal.enum_type_wrapper import EnumTypeWrapper
@@ -167,7 +167,7 @@ class AttentionMap:
     tokens: NDArray[numpy.int32]
     # For a regression, the model's inputs where tokens are -1; otherwise empty.
     numbers: NDArray[numpy.float64]
-    positions: NDArray[numpy.int64]
+    positions: NDArray[Any]  # int64, or float64 if the encoding chooses real numbers
     # [layers, heads, tokens, tokens]; rows are queries.
     probabilities: NDArray[numpy.float32]
 
@@ -347,7 +347,7 @@ def to_attention_maps(parts: Iterable[event_pb2.AttentionMap], trial: str) -> li
                 sequence=part.sequence,
                 tokens=numpy.array(part.tokens, numpy.int32),
                 numbers=numpy.array(part.numbers, numpy.float64),
-                positions=numpy.array(part.real_positions) if part.real_positions else numpy.array(part.positions, numpy.int64),
+                positions=numpy.array(part.real_positions or part.positions, "f8" if part.real_positions else "i8"),
                 probabilities=probabilities,
             )
         )

@@ -17,8 +17,11 @@ namespace {
 
 constexpr int64_t kLargestSizeWithoutHints = 10000;
 
+enum class Coupling : uint8_t { kNone, kDigits, kAbacus };
+
 struct Settings {
   Format format;
+  Coupling coupling = Coupling::kNone;
   int64_t operands = 2;
   bool hints_wrap = false;
   bool leading_zeros = false;
@@ -68,6 +71,17 @@ class AdditionTask final : public TextTask {
           "random_space_decay has no effect without random spaces: set random_space or remove "
           "random_space_decay");
     }
+    if (has_ids() && (hints || augments() || settings_.format.order == Order::kPaired)) {
+      return absl::InvalidArgumentError(
+          "coupling numbers the digits of whole numbers: set index_hints: false, an order other "
+          "than paired and no random_space, or remove coupling");
+    }
+    if (settings_.coupling == Coupling::kDigits && !settings_.format.zero_padding &&
+        !HasReversedAnswer(settings_.format.order)) {
+      return absl::InvalidArgumentError(
+          "coupling: digits with order: standard would tell how long the answer is: set "
+          "zero_padding: true or another order");
+    }
     const int32_t symbols = settings_.format.hint_symbols;
     if (symbols != kHints && !hints) {
       return absl::InvalidArgumentError(
@@ -92,6 +106,24 @@ class AdditionTask final : public TextTask {
   bool has_fixed_lengths() const override { return settings_.format.zero_padding && !augments(); }
 
   bool augments() const override { return settings_.random_space > 0; }
+
+  bool has_ids() const override { return settings_.coupling != Coupling::kNone; }
+
+  std::vector<int32_t> Ids(const TextExample& example,
+                           absl::Span<const int32_t> tokens) const override {
+    if (settings_.coupling == Coupling::kAbacus) return AbacusIds(tokens);
+    // The first operand's digits end at the first sign. Zero padding includes the carry's place.
+    const absl::Span<const int32_t> prompt = example.Prompt();
+    const int64_t digits = std::find_if_not(prompt.begin(), prompt.end(), IsDigit) - prompt.begin();
+    return CoupledIds(tokens, example.prompt, digits + (settings_.format.zero_padding ? 0 : 1),
+                      HasReversedOperands(settings_.format.order),
+                      HasReversedAnswer(settings_.format.order));
+  }
+
+  int64_t LargestId(int64_t size) const override {
+    if (settings_.coupling == Coupling::kAbacus) return size + 1;
+    return size + (HasReversedAnswer(settings_.format.order) ? 2 : 3);
+  }
 
   TextExample Sample(int64_t size, bool augmented, random::Stream& stream) const override {
     Problem problem(static_cast<size_t>(settings_.operands));
@@ -151,7 +183,7 @@ Problem AdditionTask::Read(absl::Span<const int32_t> prompt) const {
     Digits& digits = paired ? problem[number++ % problem.size()] : problem.back();
     digits.push_back(static_cast<uint8_t>(token));
   }
-  if (settings_.format.order == Order::kStandard) {
+  if (!HasReversedOperands(settings_.format.order)) {
     for (Digits& operand : problem) std::reverse(operand.begin(), operand.end());
   }
   return problem;
@@ -191,9 +223,14 @@ AnswerComparison AdditionTask::Compare(const TextExample& example,
 std::unique_ptr<Task> Create(const catalogue::Parameters& parameters) {
   const std::string& order = parameters.String("order");
   Settings settings;
-  settings.format.order = order == "standard"   ? Order::kStandard
-                          : order == "reversed" ? Order::kReversed
-                                                : Order::kPaired;
+  settings.format.order = order == "standard"          ? Order::kStandard
+                          : order == "reversed"        ? Order::kReversed
+                          : order == "reversed_answer" ? Order::kReversedAnswer
+                                                       : Order::kPaired;
+  const std::string& coupling = parameters.String("coupling");
+  settings.coupling = coupling == "digits"   ? Coupling::kDigits
+                      : coupling == "abacus" ? Coupling::kAbacus
+                                             : Coupling::kNone;
   settings.format.index_hints = parameters.Bool("index_hints");
   settings.format.hint_symbols = static_cast<int32_t>(parameters.Int("hint_symbols"));
   settings.format.zero_padding = parameters.Bool("zero_padding");
@@ -221,8 +258,17 @@ const TaskEntry& DecimalAddition() {
              .default_value = std::string("reversed"),
              .documentation = "\"standard\": the most significant digit first; \"reversed\": the "
                               "least significant first; \"paired\": the operands' digits in pairs, "
-                              "reversed, without hints.",
-             .allowed = {"standard", "reversed", "paired"}},
+                              "reversed, without hints; \"reversed_answer\": only the answer "
+                              "reversed (Cho et al. 2024).",
+             .allowed = {"standard", "reversed", "paired", "reversed_answer"}},
+            {.name = "coupling",
+             .default_value = std::string("none"),
+             .documentation =
+                 "Position ids for encodings with positions: data. \"digits\": digits of equal "
+                 "place value have one id (position coupling, Cho et al. 2024, section 3); "
+                 "\"abacus\": 1, 2, ... within each number (McLeish et al. 2024, section 3.1).",
+             .allowed = {"none", "digits", "abacus"},
+             .omitted = true},
             {.name = "index_hints",
              .default_value = true,
              .documentation = "Writes a hint before every digit: consecutive symbols of an ordered "

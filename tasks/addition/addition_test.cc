@@ -61,6 +61,83 @@ unsigned long long Value(std::string digits, bool reversed) {
   return std::stoull(digits);
 }
 
+TEST(AdditionIdsTest, CoupledDigitsOfEqualPlaceShareAnId) {
+  const AdditionTask reversed_answer({{"order", std::string("reversed_answer")},
+                                      {"index_hints", false},
+                                      {"coupling", std::string("digits")}});
+  ASSERT_TRUE(reversed_answer->has_ids());
+  TextExample example;
+  example.tokens = *reversed_answer->Parse("021+043=460");
+  example.tokens.push_back(kEnd);
+  example.prompt = 8;
+  EXPECT_THAT(reversed_answer->Ids(example, example.tokens),
+              ElementsAre(4, 3, 2, 1, 4, 3, 2, 1, 2, 3, 4, 0));
+  // What a model writes follows the rule, and has 0 past the answer's places.
+  example.tokens = *reversed_answer->Parse("021+043=+6123");
+  EXPECT_THAT(reversed_answer->Ids(example, example.tokens),
+              ElementsAre(4, 3, 2, 1, 4, 3, 2, 1, 0, 3, 4, 0, 0));
+}
+
+TEST(AdditionIdsTest, UnpaddedAnswersHaveRoomForTheCarry) {
+  const AdditionTask reversed({{"order", std::string("reversed")},
+                               {"index_hints", false},
+                               {"zero_padding", false},
+                               {"coupling", std::string("digits")}});
+  TextExample example;
+  example.tokens = *reversed->Parse("99+10=001");
+  example.prompt = 6;
+  EXPECT_THAT(reversed->Ids(example, example.tokens), ElementsAre(2, 3, 1, 2, 3, 1, 2, 3, 4));
+}
+
+TEST(AdditionIdsTest, AbacusCountsWithinEachNumber) {
+  const AdditionTask abacus({{"index_hints", false}, {"coupling", std::string("abacus")}});
+  TextExample example;
+  example.tokens = *abacus->Parse("120+340=46");
+  example.prompt = 8;
+  EXPECT_THAT(abacus->Ids(example, example.tokens), ElementsAre(1, 2, 3, 0, 1, 2, 3, 0, 1, 2));
+  EXPECT_FALSE(Plain("reversed")->has_ids());
+}
+
+TEST(AdditionIdsTest, LargestIdIsThatOfAllExamples) {
+  for (const char* coupling : {"digits", "abacus"}) {
+    for (const char* order : {"standard", "reversed", "reversed_answer"}) {
+      const AdditionTask task({{"order", std::string(order)},
+                               {"index_hints", false},
+                               {"coupling", std::string(coupling)}});
+      ASSERT_TRUE(task->Check(7).ok());
+      const TextExample example = task.Draw(7, 0);
+      const Tokens ids = task->Ids(example, example.tokens);
+      EXPECT_EQ(*std::max_element(ids.begin(), ids.end()), task->LargestId(7))
+          << coupling << " " << order;
+      EXPECT_EQ(ids.back(), 0) << "the end token";
+    }
+  }
+}
+
+TEST(AdditionIdsTest, CouplingNeedsWholeNumbers) {
+  for (const auto& given : std::vector<std::pair<std::string, catalogue::ParameterValue>>{
+           {"index_hints", true}, {"random_space", 0.1}, {"order", std::string("paired")}}) {
+    const AdditionTask task({{"index_hints", false}, {"coupling", std::string("abacus")}, given});
+    EXPECT_THAT(std::string(task->Check(3).message()), HasSubstr("coupling")) << given.first;
+  }
+  const AdditionTask standard({{"order", std::string("standard")},
+                               {"index_hints", false},
+                               {"zero_padding", false},
+                               {"coupling", std::string("digits")}});
+  EXPECT_THAT(std::string(standard->Check(3).message()), HasSubstr("zero_padding"));
+}
+
+TEST(DecimalAdditionTest, TheAnswerAloneMayBeReversed) {
+  const AdditionTask task = Plain("reversed_answer", /*zero_padding=*/false);
+  for (uint32_t row = 0; row < 20; ++row) {
+    const std::string text = task.Text(3, row);
+    EXPECT_EQ(Value(text.substr(0, 3), false) + Value(text.substr(4, 3), false),
+              Value(text.substr(8, text.find('<') - 8), true))
+        << text;
+    EXPECT_TRUE(task->Compare(task.Draw(3, row), task.Draw(3, row).Answer()).is_exact);
+  }
+}
+
 TEST(DecimalAdditionTest, AddsInEveryOrder) {
   for (const char* order : {"standard", "reversed"}) {
     for (const bool padding : {false, true}) {

@@ -1,5 +1,6 @@
 #include "tasks/addition/format.h"
 
+#include <algorithm>
 #include <cstddef>
 
 #include "absl/status/status.h"
@@ -51,13 +52,13 @@ Addition Add(const Problem& problem) {
   return addition;
 }
 
-void WriteNumber(const Digits& digits, const Format& format, int32_t first_hint,
+void WriteNumber(const Digits& digits, const Format& format, bool reversed, int32_t first_hint,
                  std::vector<int32_t>& tokens) {
   for (size_t i = 0; i < digits.size(); ++i) {
     if (format.index_hints) {
       tokens.push_back(kFirstHint + (first_hint + static_cast<int32_t>(i)) % format.hint_symbols);
     }
-    tokens.push_back(digits[format.order == Order::kStandard ? digits.size() - 1 - i : i]);
+    tokens.push_back(digits[reversed ? i : digits.size() - 1 - i]);
   }
 }
 
@@ -122,13 +123,13 @@ TextExample Write(const Problem& problem, const Format& format, int32_t first_hi
     for (Digits operand : problem) {
       if (!example.tokens.empty()) example.tokens.push_back(kPlus);
       if (format.zero_padding) operand.push_back(0);
-      WriteNumber(operand, format, first_hint, example.tokens);
+      WriteNumber(operand, format, HasReversedOperands(format.order), first_hint, example.tokens);
     }
     example.tokens.push_back(kEquals);
     example.prompt = example.tokens.size();
     const bool needs_place = format.zero_padding || sum[n] != 0;
-    WriteNumber({sum.begin(), sum.end() - (needs_place ? 0 : 1)}, format, first_hint,
-                example.tokens);
+    WriteNumber({sum.begin(), sum.end() - (needs_place ? 0 : 1)}, format,
+                HasReversedAnswer(format.order), first_hint, example.tokens);
   }
   example.tokens.push_back(kEnd);
   return example;
@@ -139,6 +140,40 @@ int64_t LongestWritten(int64_t n, const Format& format, int64_t operands) {
   if (format.order == Order::kPaired) return (operands + 1) * (n + 1) + n + 2;
   const int64_t operand = n + (format.zero_padding ? 1 : 0);
   return (operands * operand + n + 1) * (format.index_hints ? 2 : 1) + operands + 1;
+}
+
+std::vector<int32_t> AbacusIds(absl::Span<const int32_t> tokens) {
+  std::vector<int32_t> ids;
+  int32_t place = 0;
+  for (const int32_t token : tokens) ids.push_back(place = IsDigit(token) ? place + 1 : 0);
+  return ids;
+}
+
+std::vector<int32_t> CoupledIds(absl::Span<const int32_t> tokens, size_t prompt, int64_t places,
+                                bool reversed_operands, bool reversed_answer) {
+  constexpr int32_t kSign = 1;
+  const auto answer = static_cast<int32_t>(places);
+  std::vector<int32_t> ids(tokens.size(), 0);
+  for (size_t first = 0; first < prompt;) {
+    const auto sign =
+        std::find_if_not(tokens.begin() + static_cast<std::ptrdiff_t>(first),
+                         tokens.begin() + static_cast<std::ptrdiff_t>(prompt), IsDigit);
+    const auto end = static_cast<size_t>(sign - tokens.begin());
+    for (size_t i = first; i < end; ++i) {
+      const size_t place = reversed_operands ? i - first : end - 1 - i;
+      ids[i] = kSign + 1 + static_cast<int32_t>(place);
+    }
+    if (end < prompt) {
+      ids[end] = tokens[end] == kEquals && !reversed_answer ? kSign + answer + 1 : kSign;
+    }
+    first = end + 1;
+  }
+  for (size_t i = prompt; i < tokens.size(); ++i) {
+    const auto written = static_cast<int32_t>(i - prompt);
+    if (written >= answer || !IsDigit(tokens[i])) continue;
+    ids[i] = kSign + (reversed_answer ? written + 1 : answer - written);
+  }
+  return ids;
 }
 
 TextExample InsertBlanks(const TextExample& example, absl::Span<const int> blanks) {

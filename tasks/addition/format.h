@@ -50,10 +50,16 @@ using Problem = std::vector<Digits>;
 inline constexpr int32_t kMostOperands = 10;
 
 enum class Order : uint8_t {
-  kStandard,  // A3A2A1+B3B2B1=C3C2C1; digit 1 is the least significant
-  kReversed,  // A1A2A3+B1B2B3=C1C2C3
-  kPaired,    // A1B1,A2B2,A3B3=C1C2C3; the authors tried and rejected it; no hints
+  kStandard,        // A3A2A1+B3B2B1=C3C2C1; digit 1 is the least significant
+  kReversed,        // A1A2A3+B1B2B3=C1C2C3
+  kPaired,          // A1B1,A2B2,A3B3=C1C2C3; the authors tried and rejected it; no hints
+  kReversedAnswer,  // A3A2A1+B3B2B1=C1C2C3, as Cho et al. 2024
 };
+
+constexpr bool HasReversedOperands(Order order) {
+  return order == Order::kReversed || order == Order::kPaired;
+}
+constexpr bool HasReversedAnswer(Order order) { return order != Order::kStandard; }
 
 struct Format {
   Order order = Order::kReversed;
@@ -82,6 +88,17 @@ TextExample Write(const Problem& problem, const Format& format, int32_t first_hi
 
 // Upper bound for the tokens of Write with n digits.
 int64_t LongestWritten(int64_t n, const Format& format, int64_t operands = 2);
+
+// Position ids of `tokens`, one for each. Abacus (McLeish et al. 2024, section 3.1): 1, 2, ... from
+// left to right in every run of digits, 0 for all else.
+std::vector<int32_t> AbacusIds(absl::Span<const int32_t> tokens);
+
+// Position coupling (Cho et al. 2024, section 3, as the published code counts): digits of place
+// value 10^j have 2 + j, "+" has 1, and so has "=" before a reversed answer, else the id above the
+// answer's. `tokens` begin with a prompt of `prompt` tokens without hints or blanks. Tokens past
+// the answer's `places` digits, and those that are no digits, have 0.
+std::vector<int32_t> CoupledIds(absl::Span<const int32_t> tokens, size_t prompt, int64_t places,
+                                bool reversed_operands, bool reversed_answer);
 
 // Random-space augmentation (Shen et al. 2023): inserts blanks[i] blanks before token i. `blanks`
 // has an element for every token except the end token.

@@ -137,6 +137,8 @@ Contents ContentsOf(const Loaded& loaded) {
           .target_symbols = set.target_symbols,
           .same_length = set.same_length,
           .one_size = set.one_size,
+          .largest_position = loaded.largest_position,
+          .largest_position_line = loaded.largest_position_line,
           .train_bytes = loaded.train_bytes,
           .test_bytes = loaded.test_bytes,
           .training = OfPartOf(set.training),
@@ -151,6 +153,7 @@ bool Agrees(const Contents& said, Contents held) {
     }
   }
   held.reading = said.reading;
+  held.largest_position_line = said.largest_position_line;
   if (!said.one_size.has_value()) held.one_size.reset();
   return said == held;
 }
@@ -166,6 +169,10 @@ std::string ToText(const Contents& contents) {
                       {"training", PartJson(contents.training)},
                       {"test", PartJson(contents.test)}};
   if (contents.one_size.has_value()) json["one_size"] = *contents.one_size;
+  if (contents.largest_position >= 0) {
+    json["largest_position"] = contents.largest_position;
+    json["largest_position_line"] = contents.largest_position_line;
+  }
   return json.dump();
 }
 
@@ -193,6 +200,13 @@ absl::StatusOr<Contents> ParseContents(absl::string_view text) {
     contents.reading = json.contains("reading") ? WholeNumber(json.at("reading")) : 0;
     if (contents.reading < 0 || contents.reading > Options().reading) return refused;
     if (json.contains("one_size")) contents.one_size = json.at("one_size").get<bool>();
+    if (json.contains("largest_position")) {
+      contents.largest_position = WholeNumber(json.at("largest_position"));
+      contents.largest_position_line = json.at("largest_position_line").get<std::string>();
+      if (contents.largest_position < 0 || contents.largest_position > kMostPosition) {
+        return refused;
+      }
+    }
     const FileBytes bytes = BytesIn(json);
     contents.train_bytes = bytes.train;
     contents.test_bytes = bytes.test;

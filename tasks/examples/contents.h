@@ -37,6 +37,9 @@ struct Contents {
   int64_t reading = Options().reading;
   // ExampleSet::one_size. Absent in specifications of earlier releases.
   std::optional<bool> one_size;
+  // Loaded::largest_position and its line, which is for messages.
+  int64_t largest_position = -1;
+  std::string largest_position_line;
   int64_t train_bytes = 0;
   int64_t test_bytes = 0;
   OfPart training;

@@ -27,6 +27,18 @@ Contents Some() {
                    .shortest_by_length = {{40, 44}}}};
 }
 
+TEST(ContentsTest, NameTheLargestPosition) {
+  Contents contents = Some();
+  contents.largest_position = 12;
+  contents.largest_position_line = "train.jsonl:3";
+  const auto parsed = ParseContents(ToText(contents));
+  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  EXPECT_EQ(*parsed, contents);
+  EXPECT_FALSE(Agrees(*parsed, Some()));
+  contents.largest_position_line = "another name";
+  EXPECT_TRUE(Agrees(*parsed, contents));
+}
+
 TEST(ContentsTest, TextReadsBackTheSame) {
   const auto parsed = ParseContents(ToText(Some()));
   ASSERT_TRUE(parsed.ok()) << parsed.status();

@@ -185,6 +185,8 @@ class Loader {
   std::optional<uint32_t> Append(const std::string& field, const Source& source, Side side,
                                  const LineValues& values);
   void AppendNumber(double value, bool whole);
+  // False if the line's positions are wrong, for `values` values of input and target.
+  bool CheckPositions(const std::string& field, uint32_t values);
   // Converts everything read so far to real numbers.
   void BecomeNumbers(const std::string& field, const std::string& value);
   void CheckTargetLengths(const std::string& name, size_t count);
@@ -210,7 +212,10 @@ class Loader {
   // The file that is being read has another format, which is one mistake, not one of every line.
   bool is_other_format_ = false;
   ExampleSet set_;
-  std::vector<uint8_t> mask_;  // unused until a line has a mask
+  std::vector<uint8_t> mask_;           // unused until a line has a mask
+  std::optional<bool> have_positions_;  // as the lines before
+  int64_t largest_position_ = -1;
+  std::string largest_position_line_;
   // Of inputs and of targets.
   std::array<Vocabulary, 2> vocabularies_;
   std::array<int32_t, 2> most_ = {-1, -1};
@@ -223,6 +228,9 @@ class Loader {
 };
 
 void Loader::BecomeNumbers(const std::string& field, const std::string& value) {
+  if (largest_position_ >= 0) {
+    problems_.Add(largest_position_line_, "has positions, which numbers do not: remove them");
+  }
   is_numbers_ = true;
   set_.numbers.assign(set_.symbols.begin(), set_.symbols.end());
   set_.symbols = {};
@@ -345,6 +353,11 @@ void Loader::Take(const Source& source, int64_t number, absl::string_view text, 
                                ", expected ", *targets, ", as the target"));
     return drop();
   }
+  if (!CheckPositions(field, *inputs + *targets)) return drop();
+  if (line_.has_positions) {
+    set_.positions.resize(example.first);
+    set_.positions.insert(set_.positions.end(), line_.positions.begin(), line_.positions.end());
+  }
   read.is_counted = line_.mask.empty() || std::count(line_.mask.begin(), line_.mask.end(), 1) > 0;
   if (!line_.mask.empty() || !mask_.empty()) {
     mask_.resize(example.first + *inputs, 1);
@@ -362,6 +375,33 @@ void Loader::Take(const Source& source, int64_t number, absl::string_view text, 
                              ", expected ", *inputs, ", as the input")});
   }
   examples_->push_back(read);
+}
+
+bool Loader::CheckPositions(const std::string& field, uint32_t values) {
+  if (have_positions_.has_value() && *have_positions_ != line_.has_positions) {
+    problems_.Add(field, line_.has_positions ? "has positions, but the lines before it have none"
+                                             : "has no positions, but the lines before it have");
+    return false;
+  }
+  have_positions_ = line_.has_positions;
+  if (!line_.has_positions) return true;
+  if (line_.positions.size() != values) {
+    problems_.Add(
+        field,
+        absl::StrCat("positions has ", Size(static_cast<int64_t>(line_.positions.size()), "value"),
+                     ", expected ", values, ", one for each of the input and the target"));
+    return false;
+  }
+  if (is_numbers_) {
+    problems_.Add(field, "has positions, which numbers do not: remove them");
+    return false;
+  }
+  const int64_t largest = *std::max_element(line_.positions.begin(), line_.positions.end());
+  if (largest > largest_position_) {
+    largest_position_ = largest;
+    largest_position_line_ = field;
+  }
+  return true;
 }
 
 absl::Status Loader::Read(const File& file, bool is_test, std::vector<ReadExample>& examples,
@@ -598,6 +638,8 @@ absl::StatusOr<Loaded> Loader::Load(const File& train, const File& test) {
                                         "from 0 to ",
                                         kMostSymbols - 1, WholeAdvice(beyond_))};
   }
+  loaded.largest_position = largest_position_;
+  loaded.largest_position_line = largest_position_line_;
   loaded.set = std::make_shared<const ExampleSet>(std::move(set_));
   return loaded;
 }

@@ -2,8 +2,9 @@
 // depend on LibTorch or gRPC.
 //
 // A line is {"input": [3, 1, 2], "target": [1, 2, 3]}, with lists of numbers or text as values. It
-// may also have "mask" (which target values count) and "length" (the example's place on the axis of
-// generalization; default: the input's size).
+// may also have "mask" (which target values count), "length" (the example's place on the axis of
+// generalization; default: the input's size) and "positions" (ids of all symbols, for encodings
+// with `positions: data`).
 #ifndef LENGTHWISE_TASKS_EXAMPLES_EXAMPLE_SET_H_
 #define LENGTHWISE_TASKS_EXAMPLES_EXAMPLE_SET_H_
 
@@ -106,6 +107,8 @@ struct ExampleSet {
   std::vector<double> numbers;
   // Indexed like the target's values; empty if every value counts.
   std::vector<uint8_t> mask;
+  // Ids, indexed like the symbols; empty if the files have none.
+  std::vector<int32_t> positions;
 
   Part training;
   Part test;
@@ -147,6 +150,9 @@ struct Loaded {
   std::vector<std::string> warnings;
   // The value that made all values numbers; empty if none did, or if the options required numbers.
   catalogue::Problem first_number;
+  // The largest id, and its location; -1 without ids.
+  int64_t largest_position = -1;
+  std::string largest_position_line;
 };
 
 // Problems of the files. A problem's field is the location: "my_train.jsonl:17".

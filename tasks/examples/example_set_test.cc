@@ -151,6 +151,31 @@ TEST_F(ExampleSetTest, MasksApplyToTheirLineOnly) {
   EXPECT_TRUE(set.Counts(set.test.at(1).examples.at(0), 0));
 }
 
+TEST_F(ExampleSetTest, PositionsBelongToEveryValueOfEveryLine) {
+  const std::string with = "{\"input\": [1], \"target\": [1, 0], \"positions\": [1, 0, 7]}\n";
+  const std::string without = "{\"input\": [0], \"target\": [0, 1]}\n";
+  const auto loaded =
+      LoadText(with + "{\"input\": [0, 1], \"target\": [1], \"positions\": [2, 0, 2]}\n", with);
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  EXPECT_EQ(loaded->largest_position, 7);
+  EXPECT_EQ(loaded->largest_position_line, "my_train.jsonl:1");
+  const ExampleSet& set = *loaded->set;
+  const Example& longer = set.training.at(2).examples.at(0);
+  EXPECT_THAT(absl::MakeConstSpan(set.positions).subspan(longer.first, 3), ElementsAre(2, 0, 2));
+  EXPECT_EQ(LoadText(without)->largest_position, -1);
+
+  EXPECT_EQ(Refusal(with + without, with),
+            "my_train.jsonl:2: has no positions, but the lines before it have");
+  EXPECT_EQ(Refusal(without, with),
+            "my_test.jsonl:1: has positions, but the lines before it have none");
+  EXPECT_EQ(
+      Refusal(with + "{\"input\": [1], \"target\": [1, 0], \"positions\": [1, 2]}\n", with),
+      "my_train.jsonl:2: positions has 2 values, expected 3, one for each of the input and the "
+      "target");
+  EXPECT_THAT(Refusal("{\"input\": [0.5], \"target\": [1], \"positions\": [1, 2]}\n", with),
+              HasSubstr("my_train.jsonl:1: has positions, which numbers do not"));
+}
+
 // 0 of 0 right values would make a mean of scores undefined.
 TEST_F(ExampleSetTest, LinesWithoutACountedValueAreLeftOut) {
   const std::string masked = "{\"input\": [1], \"target\": [0.5], \"mask\": [0]}\n";

@@ -101,6 +101,10 @@ TextExample FileText::TextOf(const Example& example) const {
   for (const int32_t symbol : set_->Target(example)) text.tokens.push_back(token(targets_, symbol));
   text.tokens.push_back(end_token());
   text.prompt = example.inputs;
+  if (has_ids()) {
+    const auto first = set_->positions.begin() + static_cast<std::ptrdiff_t>(example.first);
+    text.ids.assign(first, first + example.inputs + example.targets);
+  }
   return text;
 }
 

@@ -3,6 +3,7 @@
 #ifndef LENGTHWISE_TASKS_EXAMPLES_FILE_TEXT_H_
 #define LENGTHWISE_TASKS_EXAMPLES_FILE_TEXT_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -34,6 +35,17 @@ class FileText : public TextTask {
   // Covers all examples up to `size`, since a shorter example may have more tokens.
   int64_t LongestExample(int64_t size) const override;
   int64_t LongestTrainingExample(int64_t smallest, int64_t largest) const override;
+  bool has_ids() const override { return !set_->positions.empty(); }
+  std::vector<int32_t> Ids(const TextExample& example,
+                           absl::Span<const int32_t> tokens) const override {
+    if (!has_ids()) return {};
+    std::vector<int32_t> ids = example.ids;
+    ids.resize(tokens.size());
+    return ids;
+  }
+  int64_t LargestId(int64_t /*size*/) const override {
+    return has_ids() ? *std::max_element(set_->positions.begin(), set_->positions.end()) : 0;
+  }
   // Makes each training example of these sizes equally likely.
   int64_t DrawSize(int64_t smallest, int64_t largest, random::Stream& stream) const override;
   // Draws a training example.

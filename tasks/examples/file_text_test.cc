@@ -57,6 +57,22 @@ TEST(FileTextTest, IntegersKeepTheirNumbers) {
   EXPECT_THAT(text.Sample(2, true, stream).tokens, ElementsAre(3, 0, 5, 6));
 }
 
+TEST(FileTextTest, IdsAreThoseOfTheLine) {
+  const std::string line =
+      "{\"input\":\"21+43=\",\"target\":\"64\",\"positions\":[1,2,0,1,2,0,1,2]}\n";
+  const FileText text = TextOfFiles(line, line);
+  ASSERT_TRUE(text.has_ids());
+  EXPECT_EQ(text.LargestId(6), 2);
+  random::Stream stream(0, random::Purpose::kTrainingSamples, 1, 0);
+  const TextExample example = text.Sample(6, false, stream);
+  EXPECT_THAT(text.Ids(example, example.tokens), ElementsAre(1, 2, 0, 1, 2, 0, 1, 2, 0))
+      << "the end token has 0";
+  std::vector<int32_t> written = example.tokens;
+  written.resize(11);
+  EXPECT_THAT(text.Ids(example, written), ElementsAre(1, 2, 0, 1, 2, 0, 1, 2, 0, 0, 0));
+  EXPECT_FALSE(TextOfFiles(JsonLine("1", "9", 2), JsonLine("1", "9", 1)).has_ids());
+}
+
 TEST(FileTextTest, EveryTestExampleIsAskedOnce) {
   std::string test;
   for (const char* word : {"a", "bb", "ccc", "d"}) test += JsonLine(word, "a", 3);

@@ -19,8 +19,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-enum class Field : uint8_t { kInput, kTarget, kMask, kLength };
-constexpr std::array<const char*, 4> kFields = {"input", "target", "mask", "length"};
+enum class Field : uint8_t { kInput, kTarget, kMask, kLength, kPositions };
+constexpr std::array<const char*, 5> kFields = {"input", "target", "mask", "length", "positions"};
 constexpr char kExpectedLine[] = "expected an object such as {\"input\": [1, 0], \"target\": [0]}";
 constexpr size_t kMostShown = 40;
 
@@ -146,6 +146,14 @@ class Handler {
       line_.mask.push_back(static_cast<uint8_t>(value));
       return true;
     }
+    if (field_ == Field::kPositions && in_list_ && not_whole.empty() && value >= 0 &&
+        value <= kMostPosition) {
+      if (static_cast<int64_t>(line_.positions.size()) == 2 * kMostLength) {
+        return Problem(absl::StrCat("positions has more than ", 2 * kMostLength, " values"));
+      }
+      line_.positions.push_back(static_cast<int32_t>(value));
+      return true;
+    }
     if (field_ == Field::kLength && !in_list_ && not_whole.empty() && value >= 1 &&
         value <= kMostLength) {
       line_.length = static_cast<int64_t>(value);
@@ -162,6 +170,8 @@ class Handler {
         return Problem(start + "a list of 0 and 1");
       case Field::kLength:
         return Problem(absl::StrCat(start, "an integer from 1 to ", kMostLength));
+      case Field::kPositions:
+        return Problem(absl::StrCat(start, "a list of integers from 0 to ", kMostPosition));
       default:
         return Problem(in_list_ ? start + "numbers in the list"
                                 : start + "a list of numbers or text");
@@ -199,6 +209,8 @@ void Line::Clear() {
   target.Clear();
   mask.clear();
   length = 0;
+  positions.clear();
+  has_positions = false;
 }
 
 absl::Status ParseLine(absl::string_view text, Line& line) {
@@ -211,6 +223,7 @@ absl::Status ParseLine(absl::string_view text, Line& line) {
   if (!Json::sax_parse(text.begin(), text.end(), &handler)) {
     return absl::InvalidArgumentError(handler.problem());
   }
+  line.has_positions = handler.Has(Field::kPositions);
   for (const Field field : {Field::kInput, Field::kTarget}) {
     if (!handler.Has(field)) {
       return absl::InvalidArgumentError(

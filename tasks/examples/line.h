@@ -1,5 +1,5 @@
 // Lines of a file of examples: splits a file into lines with bounded memory, and parses one line,
-// {"input": ..., "target": ..., "mask": ..., "length": ...}.
+// {"input": ..., "target": ..., "mask": ..., "length": ..., "positions": ...}.
 #ifndef LENGTHWISE_TASKS_EXAMPLES_LINE_H_
 #define LENGTHWISE_TASKS_EXAMPLES_LINE_H_
 
@@ -33,12 +33,17 @@ struct Line {
   std::vector<uint8_t> mask;
   // 0 if the line does not set it.
   int64_t length = 0;
+  // Ids of the values of input and target.
+  std::vector<int32_t> positions;
+  bool has_positions = false;
 
   void Clear();
 };
 
 // Largest length; the same limit as in specification/checks.h.
 inline constexpr int64_t kMostLength = 100'000;
+// Largest id of a position; the same limit as that of an encoding's max_position.
+inline constexpr int32_t kMostPosition = (1 << 20) - 1;
 
 // Parses one line without its newline. INVALID_ARGUMENT names the mistake, without the line number.
 // The resulting text is valid UTF-8 without NUL.

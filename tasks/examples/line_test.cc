@@ -64,6 +64,12 @@ TEST(ExampleLineTest, ErrorsNamePlaceAndAcceptedValues) {
               HasSubstr("list of 0 and 1"));
   EXPECT_THAT(Refusal(R"({"input": [1], "target": [1], "length": 0})"),
               HasSubstr("an integer from 1 to 100000"));
+  EXPECT_THAT(Refusal(R"({"input": [1], "target": [1], "positions": [1, -1]})"),
+              HasSubstr("positions: got -1, expected a list of integers from 0 to 1048575"));
+  EXPECT_THAT(Refusal(R"({"input": [1], "target": [1], "positions": [1, 1048576]})"),
+              HasSubstr("positions: got 1048576, expected"));
+  EXPECT_THAT(Refusal(R"({"input": [1], "target": [1], "positions": 3})"),
+              HasSubstr("positions: got 3, expected a list"));
   EXPECT_THAT(Refusal(R"([1])"), HasSubstr("expected an object such as"));
   EXPECT_THAT(Refusal(R"({"input": [1e999], "target": [1]})"),
               HasSubstr("column 16: the number 1e999 is too large"));

@@ -56,7 +56,7 @@ INSTANTIATE_TEST_SUITE_P(
                     "experiments/decimal_addition/README.md", "experiments/latin_square/README.md",
                     "experiments/positional_attention/README.md", "experiments/published/README.md",
                     "experiments/randomized_positional_encodings/README.md",
-                    "experiments/state_tracking/README.md"),
+                    "experiments/positions/README.md", "experiments/state_tracking/README.md"),
     NameOf);
 
 }  // namespace

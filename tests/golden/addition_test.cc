@@ -105,5 +105,61 @@ TEST_F(GoldenAdditionTest, HintCountMatchesTheReference) {
   EXPECT_EQ(kHints, golden_.at("hint_symbols").get<int32_t>());
 }
 
+// Null if the file is absent.
+Json Baseline(const std::string& name) {
+  std::ifstream file(golden::Folder("baselines") + "/" + name + ".json");
+  return file ? Json::parse(file) : Json();
+}
+
+// Only digits and the two signs matter for ids; other characters are blanks here.
+Tokens Characters(const std::string& text) {
+  Tokens tokens;
+  for (const char c : text) {
+    tokens.push_back(c >= '0' && c <= '9' ? c - '0'
+                     : c == '+'           ? kPlus
+                     : c == '='           ? kEquals
+                                          : kBlank);
+  }
+  return tokens;
+}
+
+// Adds an offset to the ids above 0.
+Tokens Moved(Tokens ids, int32_t offset) {
+  for (int32_t& id : ids) id += id > 0 ? offset : 0;
+  return ids;
+}
+
+TEST(GoldenPositionIdsTest, AbacusMatchesTheReference) {
+  const Json golden = Baseline("abacus");
+  if (golden.is_null()) GTEST_SKIP() << "abacus.json is absent";
+  int compared = 0;
+  for (const Json& sample : golden.at("samples")) {
+    const auto text = sample.at("text").get<std::string>();
+    EXPECT_EQ(Moved(AbacusIds(Characters(text)), sample.at("offset").get<int32_t>()),
+              sample.at("ids").get<Tokens>())
+        << text;
+    ++compared;
+  }
+  EXPECT_EQ(compared, 100);
+}
+
+TEST(GoldenPositionIdsTest, CouplingMatchesTheReference) {
+  const Json golden = Baseline("position_coupling");
+  if (golden.is_null()) GTEST_SKIP() << "position_coupling.json is absent";
+  int compared = 0;
+  for (const Json& sample : golden.at("addition")) {
+    const auto query = sample.at("query").get<std::string>() + "=";
+    const auto response = sample.at("response").get<std::string>();
+    const Tokens ids = CoupledIds(
+        Characters(query + response), query.size(), static_cast<int64_t>(response.size()),
+        sample.at("reverse_input").get<bool>(), sample.at("reverse_output").get<bool>());
+    EXPECT_EQ(Moved(ids, sample.at("start").get<int32_t>() - 1),
+              sample.at("position_ids").get<Tokens>())
+        << query << response;
+    ++compared;
+  }
+  EXPECT_EQ(compared, 100);
+}
+
 }  // namespace
 }  // namespace lengthwise::tasks::addition

@@ -39,6 +39,8 @@ struct Batch {
   // [rows, m]: 1 if the output counts for accuracy and, for number targets, for the loss; otherwise
   // 0.
   std::vector<uint8_t> mask;
+  // [rows, T]: ids for encodings with `positions: data`. Empty if the task has none.
+  std::vector<int32_t> ids = {};
 };
 
 // Addresses of samples: row r is a function of (seed, purpose, step, r) alone. For a fixed data set
@@ -85,6 +87,7 @@ struct GivenSequence {
   std::vector<double> numbers;  // [T]
   // [m]: 1 if the output is a part of the answer. Empty for text.
   std::vector<uint8_t> mask = {};
+  std::vector<int32_t> ids = {};  // as Batch's
 };
 
 // Source of a task's examples. `n` is a value on the task's axis (tasks::TaskEntry::axis): the

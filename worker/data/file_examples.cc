@@ -209,6 +209,10 @@ void FileExamples::Append(const Example& example, Batch& batch) const {
     batch.tokens.insert(batch.tokens.end(), example.targets, set_->input_symbols);
     batch.targets.insert(batch.targets.end(), values + inputs, values + inputs + targets);
   }
+  if (!set_->positions.empty()) {
+    const auto ids = set_->positions.begin() + first;
+    batch.ids.insert(batch.ids.end(), ids, ids + inputs + targets);
+  }
   if (set_->mask.empty()) {
     batch.mask.insert(batch.mask.end(), example.targets, 1);
   } else {

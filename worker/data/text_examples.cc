@@ -29,6 +29,7 @@ void AddSequence(const tasks::PackedBatch& batch, size_t start, size_t end,
     TextPiece& piece = pieces.back();
     piece.tokens.push_back(batch.tokens[place]);
     piece.targets.push_back(batch.targets[place]);
+    if (!batch.ids.empty()) piece.ids.push_back(batch.ids[place]);
     if (agree) continue;
     if (new_example) {
       piece.runs.push_back(
@@ -86,6 +87,7 @@ std::vector<TextPass> MakePasses(const std::vector<TextPiece>& pieces) {
     pass.pieces.push_back(index);
     pass.tokens.insert(pass.tokens.end(), piece.tokens.begin(), piece.tokens.end());
     pass.targets.insert(pass.targets.end(), piece.targets.begin(), piece.targets.end());
+    pass.ids.insert(pass.ids.end(), piece.ids.begin(), piece.ids.end());
   }
   return passes;
 }
@@ -179,6 +181,7 @@ TextPiece TextExamples::AnswerPiece(const tasks::TextExample& example) const {
   TextPiece piece;
   piece.tokens.assign(example.tokens.begin(), example.tokens.end());
   piece.targets.assign(example.tokens.size(), tasks::kNoTarget);
+  piece.ids = task_->Ids(example, example.tokens);
   for (size_t i = example.prompt; i < example.tokens.size(); ++i) {
     piece.targets[i - 1] = example.tokens[i];
   }

@@ -39,6 +39,7 @@ struct TextPass {
   };
   std::vector<int64_t> tokens;   // [N]
   std::vector<int64_t> targets;  // [N]; the token to predict, or tasks::kNoTarget
+  std::vector<int32_t> ids;      // [N]; tasks::TextTask::Ids, empty if the task has none
   std::vector<Group> groups;     // by ascending length
   // For each example, its index in the pieces given to MakePasses.
   std::vector<size_t> pieces;
@@ -51,6 +52,7 @@ struct TextPass {
 struct TextPiece {
   std::vector<int64_t> tokens;
   std::vector<int64_t> targets;
+  std::vector<int32_t> ids;  // as TextPass's
   // Positions of the tokens, run after run. Empty: the positions of a sequence of this length.
   std::vector<PositionRun> runs;
   // Tokens of the prompt if the network attends bidirectionally within prompts; otherwise 0.

@@ -27,6 +27,30 @@ std::optional<int64_t> PlainStart(const models::PositionPolicy& policy, const Ru
   return runs[0].first;
 }
 
+TextPositions OwnPositions(const models::PositionPolicy& policy, uint64_t data_seed, int64_t step,
+                           const TextPass& pass) {
+  constexpr auto kPurpose = random::Purpose::kTrainingPositions;
+  const auto address = static_cast<uint64_t>(step);
+  TextPositions result = {.own = true};
+  auto piece = pass.pieces.begin();
+  for (const TextPass::Group& group : pass.groups) {
+    result.first.push_back(result.count);
+    result.count += group.examples * group.length;
+    for (int64_t i = 0; i < group.examples && !policy.from_data(); ++i, ++piece) {
+      for (const PositionRun& run : RunsOf(group)) {
+        const std::vector<double> draw =
+            policy.DrawOne(data_seed, kPurpose, address, static_cast<uint32_t>(*piece), run.of);
+        result.positions.insert(result.positions.end(), draw.begin() + run.first,
+                                draw.begin() + run.first + run.count);
+      }
+    }
+  }
+  if (policy.from_data()) {
+    result.positions = policy.WithOffset(pass.ids, data_seed, kPurpose, address);
+  }
+  return result;
+}
+
 }  // namespace
 
 std::vector<double> DrawForLength(const models::PositionPolicy& policy, uint64_t data_seed,
@@ -46,6 +70,7 @@ std::vector<double> DrawForLength(const models::PositionPolicy& policy, uint64_t
 
 TextPositions PositionsOfPass(const models::PositionPolicy& policy, uint64_t data_seed,
                               int64_t step, const TextPass& pass) {
+  if (policy.each()) return OwnPositions(policy, data_seed, step, pass);
   TextPositions result;
   // For each column of T: the draw (by its number of tokens `of`) and the place in that draw.
   std::vector<std::pair<int64_t, int64_t>> columns;

@@ -20,12 +20,15 @@ struct TextPositions {
   std::vector<double> positions;  // [S, T] row-major
   int64_t count = 0;              // T
   std::vector<int64_t> first;     // for each group of the pass, where its positions begin in T
+  // True: T is all tokens of the pass, each with its own position (ExampleGroups::own_positions).
+  bool own = false;
 };
 
 // Returns the positions of one pass of `step`. With drawn positions, all sequences of one
 // length share a draw across the passes of the step. They get the positions that sequences of this
 // length have in evaluations, whatever else the step contains (Ruoss et al. 2023, section 3, whose
-// batches have one length).
+// batches have one length). With own positions (PositionPolicy::each) every example has its ids or
+// a draw.
 TextPositions PositionsOfPass(const models::PositionPolicy& policy, uint64_t data_seed,
                               int64_t step, const TextPass& pass);
 

@@ -33,7 +33,8 @@ Batch BatchOf(const data::GivenSequence& given) {
       .outputs_per_row = static_cast<int64_t>(given.mask.size()),
       .tokens = given.tokens,
       .numbers = given.numbers,
-      .mask = given.mask};
+      .mask = given.mask,
+      .ids = given.ids};
 }
 
 // A map's token for a position at which the model saw a number.
@@ -78,10 +79,25 @@ v1::AttentionMap MakeAttentionMap(const data::GivenSequence& sequence, const at:
   return map;
 }
 
-at::Tensor Evaluator::Positions(int64_t length, int64_t members, int64_t tokens,
+at::Tensor Evaluator::Positions(int64_t length, int64_t members, const Batch& batch, int64_t first,
                                 at::Device device) const {
-  const std::vector<double> drawn = positions_.DrawBatch(
-      options_.seed, random::Purpose::kEvaluationPositions, static_cast<uint64_t>(length), tokens);
+  const int64_t tokens = batch.tokens_per_row, rows = batch.rows;
+  constexpr auto kPurpose = random::Purpose::kEvaluationPositions;
+  const auto step = static_cast<uint64_t>(length);
+  if (positions_.each()) {
+    std::vector<double> own = positions_.WithOffset(batch.ids, options_.seed, kPurpose, step);
+    // An input of a user has no ids.
+    if (positions_.from_data()) own.resize(static_cast<size_t>(rows * tokens));
+    for (int64_t row = first; !positions_.from_data() && row < first + rows; ++row) {
+      const std::vector<double> drawn =
+          positions_.DrawOne(options_.seed, kPurpose, step, static_cast<uint32_t>(row), tokens);
+      own.insert(own.end(), drawn.begin(), drawn.end());
+    }
+    return data::ToDevice(own, {1, 1, rows, tokens}, at::kDouble, device)
+        .expand({members, 1, rows, tokens})
+        .contiguous();
+  }
+  const std::vector<double> drawn = positions_.DrawBatch(options_.seed, kPurpose, step, tokens);
   return data::ToDevice(drawn, {1, positions_.draws(), tokens}, at::kDouble, device)
       .expand({members, positions_.draws(), tokens})
       .contiguous();
@@ -186,7 +202,7 @@ std::optional<std::vector<LengthScore>> Evaluator::ScoreSource(
     models::DropoutNumbers dropout = Dropout(length, members, first);
     dropout.embedding_noise = embedding_noise;
     scorer.Add(network_.Forward(parameters, data::ForEachMember(tensors.input, members),
-                                Positions(length, members, batch.tokens_per_row, device),
+                                Positions(length, members, batch, first, device),
                                 batch.outputs_per_row, &dropout, nullptr),
                tensors);
     first += batch.rows;
@@ -208,7 +224,8 @@ v1::AttentionMap Evaluator::CaptureAttention(const models::ParameterSet& paramet
                                  {.length = length,
                                   .tokens = std::move(batch.tokens),
                                   .numbers = std::move(batch.numbers),
-                                  .mask = std::move(batch.mask)},
+                                  .mask = std::move(batch.mask),
+                                  .ids = std::move(batch.ids)},
                                  sequence);
   map.set_sequence(static_cast<int32_t>(sequence));
   return map;
@@ -249,7 +266,7 @@ v1::AttentionMap Evaluator::Capture(const models::ParameterSet& parameters,
   const at::Device device = parameters.any().device();
   Batch batch = BatchOf(given);
   const data::BatchTensors tensors = data::ToTensors(batch, device, parameters.any().scalar_type());
-  const at::Tensor positions = Positions(length, members, batch.tokens_per_row, device);
+  const at::Tensor positions = Positions(length, members, batch, sequence, device);
   models::Capture capture;
   const models::DropoutNumbers dropout = Dropout(length, members, sequence);
   (void)network_.Forward(parameters, data::ForEachMember(tensors.input, members), positions,
@@ -277,8 +294,8 @@ std::vector<at::Tensor> Evaluator::CaptureActivations(const models::ParameterSet
     models::Capture capture{.keep_attention = false};
     const models::DropoutNumbers dropout = Dropout(length, members, first);
     (void)network_.Forward(parameters, data::ForEachMember(tensors.input, members),
-                           Positions(length, members, batch.tokens_per_row, device),
-                           batch.outputs_per_row, &dropout, &capture);
+                           Positions(length, members, batch, first, device), batch.outputs_per_row,
+                           &dropout, &capture);
     parts.resize(capture.depths.size());
     for (size_t depth = 0; depth < parts.size(); ++depth) {
       // Copies, because a view would keep the outputs' activations alive.

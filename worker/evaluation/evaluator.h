@@ -122,7 +122,8 @@ class Evaluator {
   // Numbers for networks with dropout at evaluation; the same for all members.
   models::DropoutNumbers Dropout(int64_t length, int64_t members, int64_t first_sequence) const;
   // int64 [members, S, tokens]
-  at::Tensor Positions(int64_t length, int64_t members, int64_t tokens, at::Device device) const;
+  at::Tensor Positions(int64_t length, int64_t members, const data::Batch& batch, int64_t first,
+                       at::Device device) const;
 
   const data::Examples& examples_;
   const models::Network& network_;

@@ -5,10 +5,12 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "ATen/TensorOperators.h"
 #include "ATen/core/Tensor.h"
+#include "ATen/ops/cat.h"
 #include "ATen/ops/equal.h"
 #include "ATen/ops/full.h"
 #include "ATen/ops/one_hot.h"
@@ -278,6 +280,31 @@ TEST_F(EvaluatorTest, AnswersTheUsersInput) {
   EXPECT_EQ(answer.input(), "2 1 0");
   EXPECT_THAT(answer.given(), ElementsAre("0", "1", "0"));
   EXPECT_EQ(answer.expected_size() + answer.wrong_size(), 0);
+}
+
+// Whatever the chunks; a map of a sequence shows its own positions.
+TEST_F(EvaluatorTest, SequencesMayHaveTheirOwnPositions) {
+  catalogue::Parameters encoding;
+  encoding.Set("positions", std::string("uniform_reals"));
+  encoding.Set("max_position", int64_t{1000});
+  encoding.Set("draws", std::string("per_sequence"));
+  const models::PositionPolicy own(encoding);
+  std::vector<at::Tensor> seen;
+  for (const int64_t memory_bytes : {kPlenty, int64_t{1}}) {
+    const Oracle oracle(2.0);
+    const Evaluator evaluator(examples_, oracle, own,
+                              {.seed = 5, .heads = 3, .d_model = 4, .memory_bytes = memory_bytes});
+    EXPECT_TRUE(evaluator.Score(arena_->Members(0, 2), 4, 3, [] { return true; }).has_value());
+    seen.push_back(at::cat(oracle.seen_positions, 2));
+    const v1::AttentionMap map = evaluator.CaptureAttention(arena_->Members(1, 1), 4, 2);
+    EXPECT_EQ(map.positions_size(), 0);
+    ASSERT_EQ(map.real_positions_size(), 8);
+    EXPECT_EQ(map.real_positions(5), seen[0][1][0][2][5].item<double>());
+  }
+  EXPECT_EQ(seen[0].sizes(), (std::vector<int64_t>{2, 1, 3, 8}));
+  EXPECT_TRUE(at::equal(seen[0], seen[1]));
+  EXPECT_TRUE(at::equal(seen[0][0], seen[0][1])) << "members share them";
+  EXPECT_FALSE(at::equal(seen[0].select(2, 0), seen[0].select(2, 1)));
 }
 
 TEST_F(EvaluatorTest, CapturesAttentionOfTheGivenSequence) {

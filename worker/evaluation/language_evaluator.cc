@@ -5,11 +5,13 @@
 #include <map>
 #include <numeric>
 #include <utility>
+#include <vector>
 
 #include "ATen/core/Reduction.h"
 #include "ATen/core/Tensor.h"
 #include "ATen/ops/log_softmax.h"
 #include "ATen/ops/nll_loss.h"
+#include "ATen/ops/zeros.h"
 #include "c10/core/GradMode.h"
 #include "random/stream.h"
 #include "worker/data/batch_tensors.h"
@@ -76,18 +78,55 @@ at::Tensor LanguageEvaluator::Positions(int64_t size, at::Device device) const {
                         {1, positions_.draws(), tokens}, at::kDouble, device);
 }
 
+std::vector<double> LanguageEvaluator::OwnPositions(int64_t size, const Asked& asked,
+                                                    absl::Span<const int32_t> tokens) const {
+  constexpr auto kPurpose = random::Purpose::kEvaluationPositions;
+  const auto step = static_cast<uint64_t>(size);
+  if (positions_.from_data()) {
+    return positions_.WithOffset(text_.task().Ids(*asked.question, tokens), options_.seed, kPurpose,
+                                 step);
+  }
+  std::vector<double> drawn =
+      positions_.DrawOne(options_.seed, kPurpose, step, static_cast<uint32_t>(asked.number),
+                         text_.SequenceTokens(size));
+  drawn.resize(tokens.size());
+  return drawn;
+}
+
+at::Tensor LanguageEvaluator::PositionsOfPass(int64_t size, const TextPass& pass,
+                                              absl::Span<const tasks::TextExample> questions,
+                                              int64_t first, at::Device device,
+                                              models::ExampleGroups& groups) const {
+  if (!positions_.each()) return Positions(size, device);
+  groups.own_positions = true;
+  std::vector<double> all;
+  auto piece = pass.pieces.begin();
+  for (models::ExampleGroups::Group& group : groups.groups) {
+    group.first_position = static_cast<int64_t>(all.size());
+    for (int64_t i = 0; i < group.examples; ++i, ++piece) {
+      const std::vector<double> own =
+          OwnPositions(size, {&questions[*piece], first + static_cast<int64_t>(*piece)},
+                       questions[*piece].tokens);
+      all.insert(all.end(), own.begin(), own.end());
+    }
+  }
+  return data::ToDevice(all, {1, 1, static_cast<int64_t>(all.size())}, at::kDouble, device);
+}
+
 std::optional<std::vector<std::vector<int32_t>>> LanguageEvaluator::Answer(
     const models::ParameterSet& parameters, int64_t size,
-    absl::Span<const tasks::TextExample> questions, const std::function<bool()>& keep_going) const {
+    absl::Span<const tasks::TextExample> questions, const std::function<bool()>& keep_going,
+    int64_t first) const {
   const c10::NoGradGuard no_gradients;
-  const at::Tensor positions = Positions(size, parameters.any().device());
   std::map<size_t, std::vector<size_t>> by_prompt;
   for (size_t i = 0; i < questions.size(); ++i) by_prompt[questions[i].prompt].push_back(i);
   std::vector<std::vector<int32_t>> answers(questions.size());
   for (const auto& [prompt, places] : by_prompt) {
-    std::vector<const tasks::TextExample*> together;
-    for (const size_t place : places) together.push_back(&questions[place]);
-    auto some = AnswerTogether(parameters, positions, together, keep_going);
+    std::vector<Asked> together;
+    for (const size_t place : places) {
+      together.push_back({&questions[place], first + static_cast<int64_t>(place)});
+    }
+    auto some = AnswerTogether(parameters, size, together, keep_going);
     if (!some.has_value()) return std::nullopt;
     for (size_t i = 0; i < places.size(); ++i) answers[places[i]] = std::move((*some)[i]);
   }
@@ -95,24 +134,42 @@ std::optional<std::vector<std::vector<int32_t>>> LanguageEvaluator::Answer(
 }
 
 std::optional<std::vector<std::vector<int32_t>>> LanguageEvaluator::AnswerTogether(
-    const models::ParameterSet& parameters, const at::Tensor& positions,
-    absl::Span<const tasks::TextExample* const> questions,
+    const models::ParameterSet& parameters, int64_t size, absl::Span<const Asked> questions,
     const std::function<bool()>& keep_going) const {
-  const at::Device device = positions.device();
+  const at::Device device = parameters.any().device();
   const auto count = static_cast<int64_t>(questions.size());
-  const auto prompt = static_cast<int64_t>(questions[0]->prompt);
+  const auto prompt = static_cast<int64_t>(questions[0].question->prompt);
+  const int64_t room = text_.SequenceTokens(size);
   std::vector<int64_t> next;
-  for (const tasks::TextExample* question : questions) {
-    next.insert(next.end(), question->Prompt().begin(), question->Prompt().end());
+  std::vector<std::vector<int32_t>> texts;
+  for (const Asked& asked : questions) {
+    const absl::Span<const int32_t> shown = asked.question->Prompt();
+    next.insert(next.end(), shown.begin(), shown.end());
+    texts.emplace_back(shown.begin(), shown.end());
   }
+  const at::Tensor positions =
+      positions_.each()
+          ? at::zeros({1, 1, count, room}, at::TensorOptions(device).dtype(at::kDouble))
+          : Positions(size, device);
+  // Ids of tokens may depend on those before them, which the model writes.
+  const auto place = [&](int64_t seen, int64_t shown) {
+    std::vector<double> own;
+    for (size_t i = 0; i < texts.size(); ++i) {
+      const std::vector<double> all = OwnPositions(size, questions[i], texts[i]);
+      own.insert(own.end(), all.begin() + seen, all.end());
+    }
+    positions.narrow(3, seen, shown)
+        .copy_(data::ToDevice(own, {1, 1, count, shown}, at::kDouble, device));
+  };
   std::vector<std::vector<int32_t>> answers(questions.size());
   size_t unfinished = questions.size();
   const std::unique_ptr<models::DecodingCache> cache =
       model_.StartDecoding(parameters, count, positions);
   // The last token that fits is written but never fed back to the model.
-  for (int64_t seen = 0; unfinished > 0 && seen + 1 < positions.size(2);) {
+  for (int64_t seen = 0; unfinished > 0 && seen + 1 < room;) {
     if (!keep_going()) return std::nullopt;
     const int64_t shown = seen == 0 ? prompt : 1;
+    if (positions_.each()) place(seen, shown);
     const at::Tensor written =
         model_
             .Decode(parameters, data::ToDevice(next, {1, count, shown}, at::kLong, device), *cache)
@@ -123,6 +180,7 @@ std::optional<std::vector<std::vector<int32_t>>> LanguageEvaluator::AnswerTogeth
     next.assign(tokens, tokens + count);
     for (size_t i = 0; i < answers.size(); ++i) {
       std::vector<int32_t>& answer = answers[i];
+      texts[i].push_back(static_cast<int32_t>(next[i]));
       if (!answer.empty() && answer.back() == text_.task().end_token()) continue;
       answer.push_back(static_cast<int32_t>(next[i]));
       if (answer.back() == text_.task().end_token()) --unfinished;
@@ -134,11 +192,11 @@ std::optional<std::vector<std::vector<int32_t>>> LanguageEvaluator::AnswerTogeth
 std::optional<double> LanguageEvaluator::SumLosses(const models::ParameterSet& parameters,
                                                    int64_t size,
                                                    absl::Span<const tasks::TextExample> questions,
+                                                   int64_t first,
                                                    const std::function<bool()>& keep_going,
                                                    std::vector<float>* each) const {
   const c10::NoGradGuard no_gradients;
   const at::Device device = parameters.any().device();
-  const at::Tensor positions = Positions(size, device);
   std::vector<data::TextPiece> pieces;
   for (const tasks::TextExample& question : questions) {
     pieces.push_back(text_.AnswerPiece(question));
@@ -148,8 +206,9 @@ std::optional<double> LanguageEvaluator::SumLosses(const models::ParameterSet& p
   double sum = 0;
   for (const TextPass& pass : data::MakePasses(pieces)) {
     if (!keep_going()) return std::nullopt;
-    const at::Tensor logits =
-        model_.Forward(parameters, ToExampleGroups(pass, device), positions, nullptr, nullptr);
+    models::ExampleGroups groups = ToExampleGroups(pass, device);
+    const at::Tensor positions = PositionsOfPass(size, pass, questions, first, device, groups);
+    const at::Tensor logits = model_.Forward(parameters, groups, positions, nullptr, nullptr);
     const at::Tensor targets = TargetsOf(pass, device);
     sum += SumCrossEntropy(logits, targets).to(at::kDouble).item<double>();
     if (each == nullptr) continue;
@@ -177,9 +236,9 @@ std::optional<LengthScore> LanguageEvaluator::Score(const models::ParameterSet& 
     for (int64_t i = first; i < std::min(first + chunk, questions); ++i) {
       asked.push_back(text_.Question(SequenceSeed(options_.seed, options), size, i));
     }
-    const auto answers = Answer(parameters, size, asked, keep_going);
+    const auto answers = Answer(parameters, size, asked, keep_going, first);
     if (!answers.has_value()) return std::nullopt;
-    const std::optional<double> losses = SumLosses(parameters, size, asked, keep_going,
+    const std::optional<double> losses = SumLosses(parameters, size, asked, first, keep_going,
                                                    options.each_sequence ? &each_loss : nullptr);
     if (!losses.has_value()) return std::nullopt;
     loss += *losses;
@@ -237,25 +296,28 @@ v1::Answer LanguageEvaluator::Predict(const models::ParameterSet& parameters,
 
 v1::AttentionMap LanguageEvaluator::CaptureAttention(const models::ParameterSet& parameters,
                                                      const data::GivenSequence& given) const {
-  return Capture(parameters, given.length, Continued(parameters, given));
+  return Capture(parameters, given.length, 0, Continued(parameters, given));
 }
 
 v1::AttentionMap LanguageEvaluator::CaptureAttention(const models::ParameterSet& parameters,
                                                      int64_t size, int64_t sequence) const {
-  v1::AttentionMap map = Capture(parameters, size, text_.Question(options_.seed, size, sequence));
+  v1::AttentionMap map =
+      Capture(parameters, size, sequence, text_.Question(options_.seed, size, sequence));
   map.set_sequence(static_cast<int32_t>(sequence));
   return map;
 }
 
 v1::AttentionMap LanguageEvaluator::Capture(const models::ParameterSet& parameters, int64_t size,
+                                            int64_t number,
                                             const tasks::TextExample& example) const {
   const c10::NoGradGuard no_gradients;
   const at::Device device = parameters.any().device();
-  const at::Tensor positions = Positions(size, device);
   const std::vector<TextPass> passes = data::MakePasses({text_.AnswerPiece(example)});
+  models::ExampleGroups groups = ToExampleGroups(passes[0], device);
+  const at::Tensor positions =
+      PositionsOfPass(size, passes[0], {&example, 1}, number, device, groups);
   models::Capture capture;
-  (void)model_.Forward(parameters, ToExampleGroups(passes[0], device), positions, nullptr,
-                       &capture);
+  (void)model_.Forward(parameters, groups, positions, nullptr, &capture);
   return MakeAttentionMap({.length = size, .tokens = passes[0].tokens}, positions, capture);
 }
 

@@ -48,11 +48,11 @@ class LanguageEvaluator {
 
   // Returns the model's continuation of each prompt, up to its first end token (inclusive) or the
   // longest sequence; nullopt if `keep_going` returned false. The prompts are of questions of
-  // `size`. Prompts of equal length are answered together.
+  // `size`; the first is number `first`. Prompts of equal length are answered together.
   std::optional<std::vector<std::vector<int32_t>>> Answer(
       const models::ParameterSet& parameters, int64_t size,
-      absl::Span<const tasks::TextExample> questions,
-      const std::function<bool()>& keep_going) const;
+      absl::Span<const tasks::TextExample> questions, const std::function<bool()>& keep_going,
+      int64_t first = 0) const;
 
   // Returns the attention probabilities on question `sequence` (from 0) of `size` and its right
   // answer, with the positions of the first block.
@@ -69,22 +69,34 @@ class LanguageEvaluator {
   // The prompt with the model's answer.
   tasks::TextExample Continued(const models::ParameterSet& parameters,
                                const data::GivenSequence& given) const;
-  v1::AttentionMap Capture(const models::ParameterSet& parameters, int64_t size,
+  v1::AttentionMap Capture(const models::ParameterSet& parameters, int64_t size, int64_t number,
                            const tasks::TextExample& example) const;
   // Fills in the prompt, and the model's tokens up to its end token as text.
   void Show(absl::Span<const int32_t> prompt, absl::Span<const int32_t> given,
             v1::Answer& answer) const;
+  // A question of an evaluation, and its number.
+  struct Asked {
+    const tasks::TextExample* question;
+    int64_t number;
+  };
   // Answers questions whose prompts have equal length.
   std::optional<std::vector<std::vector<int32_t>>> AnswerTogether(
-      const models::ParameterSet& parameters, const at::Tensor& positions,
-      absl::Span<const tasks::TextExample* const> questions,
+      const models::ParameterSet& parameters, int64_t size, absl::Span<const Asked> questions,
       const std::function<bool()>& keep_going) const;
-  // int64 [1, S, T]
+  // Double [1, S, T], of sequences that share them.
   at::Tensor Positions(int64_t size, at::Device device) const;
+  // The positions of `tokens`, a question's prompt with an answer, where each question has its own.
+  std::vector<double> OwnPositions(int64_t size, const Asked& asked,
+                                   absl::Span<const int32_t> tokens) const;
+  // Positions for a pass of the questions, of which the first is number `first`; sets `groups` to
+  // find them.
+  at::Tensor PositionsOfPass(int64_t size, const data::TextPass& pass,
+                             absl::Span<const tasks::TextExample> questions, int64_t first,
+                             at::Device device, models::ExampleGroups& groups) const;
   // Returns the summed cross-entropy of the right answers' tokens; nullopt if `keep_going` returned
   // false. Appends the mean of each question to `each` unless it is null.
   std::optional<double> SumLosses(const models::ParameterSet& parameters, int64_t size,
-                                  absl::Span<const tasks::TextExample> questions,
+                                  absl::Span<const tasks::TextExample> questions, int64_t first,
                                   const std::function<bool()>& keep_going,
                                   std::vector<float>* each) const;
 

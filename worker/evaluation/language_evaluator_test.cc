@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -32,12 +33,12 @@ constexpr uint64_t kSeed = 6;
 
 const auto kGoOn = [] { return true; };
 
-std::unique_ptr<TextExamples> Additions() {
+std::unique_ptr<TextExamples> Additions(const catalogue::Parameters& given = {}) {
   v1::Training training;
   training.mutable_packing()->set_tokens(64);
   return std::make_unique<TextExamples>(
       std::unique_ptr<tasks::TextTask>(dynamic_cast<tasks::TextTask*>(
-          tasks::CreateTask("decimal_addition", {}).value().release())),
+          tasks::CreateTask("decimal_addition", given).value().release())),
       training);
 }
 
@@ -165,6 +166,53 @@ TEST_F(LanguageEvaluatorTest, CachedDecodingMatchesFullForwardPasses) {
     EXPECT_EQ(Evaluator(*model_).Answer(Parameters(), kDigits, {questions[i]}, kGoOn).value()[0],
               expected);
   }
+}
+
+// Every token that the model writes has the id that the task gives it after those before.
+TEST_F(LanguageEvaluatorTest, WrittenTokensHaveTheIdsOfTheRule) {
+  catalogue::Parameters task;
+  task.Set("index_hints", false);
+  task.Set("coupling", std::string("abacus"));
+  const auto text = Additions(task);
+  catalogue::Parameters options;
+  options.Set("positions", std::string("data"));
+  options.Set("max_position", int64_t{100});
+  const models::PositionPolicy positions(options);
+  ASSERT_TRUE(positions.each());
+  const LanguageEvaluator evaluator(*text, *model_, positions,
+                                    {.seed = kSeed, .blocks = 2, .d_model = 16});
+  const std::vector<tasks::TextExample> questions = Questions(*text);
+  const Answers answers = evaluator.Answer(Parameters(), kDigits, questions, kGoOn).value();
+  const c10::NoGradGuard no_gradients;
+  const auto room = static_cast<size_t>(text->SequenceTokens(kDigits));
+  std::set<std::vector<int32_t>> different;
+  for (size_t i = 0; i < questions.size(); ++i) {
+    std::vector<int32_t> written(questions[i].Prompt().begin(), questions[i].Prompt().end());
+    std::vector<int32_t> expected;
+    while (written.size() < room) {
+      const auto length = static_cast<int64_t>(written.size());
+      const std::vector<int32_t> ids = text->task().Ids(questions[i], written);
+      const at::Tensor logits = model_->Forward(
+          Parameters(),
+          {.tokens =
+               at::tensor(std::vector<int64_t>(written.begin(), written.end())).view({1, length}),
+           .groups = {{1, length}}},
+          at::tensor(std::vector<double>(ids.begin(), ids.end())).view({1, 1, length}), nullptr,
+          nullptr);
+      expected.push_back(
+          static_cast<int32_t>(logits.select(0, 0).select(0, length - 1).argmax().item<int64_t>()));
+      written.push_back(expected.back());
+      if (expected.back() == text->task().end_token()) break;
+    }
+    EXPECT_EQ(answers[i], expected) << i;
+    different.insert(expected);
+  }
+  EXPECT_GT(different.size(), 1U);
+  const auto score = evaluator.Score(Parameters(), kDigits, kQuestions, kGoOn);
+  ASSERT_TRUE(score.has_value());
+  const LanguageEvaluator in_chunks(*text, *model_, positions,
+                                    {.seed = kSeed, .blocks = 2, .d_model = 16, .memory_bytes = 1});
+  EXPECT_NEAR(in_chunks.Score(Parameters(), kDigits, kQuestions, kGoOn)->loss, score->loss, 1e-9);
 }
 
 TEST_F(LanguageEvaluatorTest, PromptsOfDifferentLengthsMatchSingleAnswers) {

@@ -217,6 +217,23 @@ int64_t LongestSequence(const Blueprint& blueprint) {
   return longest;
 }
 
+// -1 if the task has no ids.
+int64_t LargestId(const Blueprint& blueprint, const tasks::examples::ExampleSet* set) {
+  if (set != nullptr && !set->positions.empty()) {
+    return *std::max_element(set->positions.begin(), set->positions.end());
+  }
+  if (blueprint.text == nullptr || !blueprint.text->task().has_ids()) return -1;
+  int64_t largest = blueprint.text->task().LargestId(blueprint.training.lengths().max());
+  const v1::Evaluation& evaluation = blueprint.evaluation;
+  for (const auto* sizes :
+       {&evaluation.lengths(), &evaluation.interval_lengths(), &evaluation.attention_lengths()}) {
+    for (const int32_t size : *sizes) {
+      largest = std::max(largest, blueprint.text->task().LargestId(size));
+    }
+  }
+  return largest;
+}
+
 absl::Status Refuse(const Problems& problems) {
   std::string message = "this worker cannot run the trial:";
   for (const catalogue::Problem& problem : problems) {
@@ -316,6 +333,7 @@ absl::StatusOr<Blueprint> MakeBlueprint(const v1::TrialSpecification& specificat
   }
   blueprint.size = network.entry->encoding_context(network.choice.parameters);
   blueprint.size.longest_sequence = LongestSequence(blueprint);
+  blueprint.size.largest_id = LargestId(blueprint, set.get());
   models::CheckEncoding(*encoding.entry, encoding.choice.parameters, blueprint.size, "encoding",
                         problems);
   if (!problems.empty()) return Refuse(problems);

@@ -183,14 +183,19 @@ TEST(FileExamplesTest, NumbersOfEqualLengthAnswerInPlace) {
   EXPECT_EQ(behind.Examples().targets(), Targets::kNumbers);
 }
 
-// 60 examples with inputs of 10 to 69 symbols, the first of which tell the example.
-std::string SixtySizes() {
+// 60 examples with inputs of 10 to 69 symbols, the first of which tell the example. Their ids, if
+// wanted, are unlike the places.
+std::string SixtySizes(bool with_ids = false) {
   std::string text;
   for (int i = 0; i < 60; ++i) {
-    std::string input = absl::StrCat(i);
-    for (int place = 1; place < 10 + i; ++place) absl::StrAppend(&input, ", ", (i * place) % 3);
-    absl::StrAppend(&text, "{\"input\": [", input, "], \"target\": [", i % 2,
-                    "], \"length\": ", 1 + i % 4, "}\n");
+    std::string input = absl::StrCat(i), ids = "0";
+    for (int place = 1; place < 10 + i; ++place) {
+      absl::StrAppend(&input, ", ", (i * place) % 3);
+      absl::StrAppend(&ids, ", ", (i + 7 * place) % 31);
+    }
+    absl::StrAppend(&text, "{\"input\": [", input, "], \"target\": [", i % 2, "], ",
+                    with_ids ? absl::StrCat("\"positions\": [", ids, ", 5], ") : "",
+                    "\"length\": ", 1 + i % 4, "}\n");
   }
   return text;
 }
@@ -622,9 +627,14 @@ Alone OneByOne(const Blueprint& blueprint, int64_t step) {
       return Values(values.begin() + row * size, values.begin() + (row + 1) * size);
     };
     const int64_t tokens = batch.tokens_per_row, outputs = batch.outputs_per_row;
-    const std::vector<double> positions =
-        data::DrawForLength(policy, kMember.data_seed, step, tokens);
     for (int64_t row = 0; row < batch.rows; ++row, ++dropout.first_sequence) {
+      constexpr auto kPurpose = random::Purpose::kTrainingPositions;
+      const std::vector<double> positions =
+          policy.from_data() ? policy.WithOffset(part(batch.ids, row, tokens), kMember.data_seed,
+                                                 kPurpose, static_cast<uint64_t>(step))
+          : policy.each() ? policy.DrawOne(kMember.data_seed, kPurpose, static_cast<uint64_t>(step),
+                                           static_cast<uint32_t>(dropout.first_sequence), tokens)
+                          : data::DrawForLength(policy, kMember.data_seed, step, tokens);
       Batch& one = rows.emplace_back();
       one = {.rows = 1,
              .tokens_per_row = tokens,
@@ -728,6 +738,39 @@ TEST(FileExamplesTest, StepLossIsTheMeanOfItsExamplesAlone) {
     }
   }
   EXPECT_GE(networks, 4);
+}
+
+TEST(FileExamplesTest, ExamplesMayHaveTheirOwnPositions) {
+  const Files files(SixtySizes(/*with_ids=*/true), SixtySizes(/*with_ids=*/true));
+  for (const bool from_data : {true, false}) {
+    v1::TrialSpecification trial = TrialOfSixtySizes();
+    *trial.mutable_task() = files.Trial().task();
+    trial.mutable_encoding()->set_name("rope");
+    trial.mutable_encoding()->clear_parameters();
+    auto& options = *trial.mutable_encoding()->mutable_parameters();
+    options["positions"].set_string_value(from_data ? "data" : "shift");
+    options["random_offset"].set_number_value(9);
+    if (!from_data) options["draws"].set_string_value("per_sequence");
+    trial.mutable_training()->set_batch_size(40);
+    trial.mutable_training()->set_precision("float64");
+    const Blueprint blueprint = BlueprintOf(files, trial);
+    EXPECT_EQ(blueprint.size.largest_id, 30);
+    const auto model = ModelOf(blueprint, {kMember}, /*together=*/false);
+    const Alone alone = OneByOne(blueprint, 1);
+    const StepMeasurement measured = model->TrainStep(1, {0}, {1e-300}).at(0);
+    EXPECT_NEAR(measured.loss / alone.loss, 1, 1e-6) << from_data;
+    EXPECT_NEAR(measured.gradient_norm / alone.gradient_norm, 1, 1e-6) << from_data;
+    if (!from_data) continue;
+    FileSession session(files);
+    RunLease(LeaseOf({trial}), session);
+    ASSERT_EQ(session.OutcomeOf(0).kind(), v1::Outcome::COMPLETED) << session.OutcomeOf(0).reason();
+    for (const v1::Event& event : session.events(0)) {
+      if (!event.has_attention_map()) continue;
+      const auto& positions = event.attention_map().positions();
+      EXPECT_EQ(positions[0], 0);
+      EXPECT_EQ(*positions.rbegin(), 5) << "ids without an offset";
+    }
+  }
 }
 
 // Works like a GPU, on the CPU: members together, steps prepared ahead, and those of one size

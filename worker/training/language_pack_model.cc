@@ -107,6 +107,7 @@ class LanguagePackModel : public PackTraining {
       const data::TextPositions& drawn = samples.pass_positions[p];
       const at::Tensor targets = evaluation::TargetsOf(pass, device);
       models::ExampleGroups groups = evaluation::ToExampleGroups(pass, device);
+      groups.own_positions = drawn.own;
       for (size_t g = 0; g < groups.groups.size(); ++g) {
         groups.groups[g].first_position = drawn.first[g];
       }

@@ -62,6 +62,7 @@ Expected OneByOne(const Blueprint& blueprint, int64_t step) {
                                 .smallest_size = training.lengths().min(),
                                 .largest_size = training.lengths().max()};
   std::vector<std::vector<int64_t>> examples;
+  std::vector<std::vector<int32_t>> ids;
   int64_t used = 0, sequences = 0, targets = 0;
   for (uint32_t i = 0;; ++i) {
     const tasks::TextExample example =
@@ -74,15 +75,22 @@ Expected OneByOne(const Blueprint& blueprint, int64_t step) {
     used += length;
     targets += length - 1;
     examples.emplace_back(example.tokens.begin(), example.tokens.end());
+    ids.push_back(task.Ids(example, example.tokens));
   }
   const models::PositionPolicy policy(blueprint.encoding.parameters);
 
   Expected expected;
-  for (std::vector<int64_t>& example : examples) {
+  for (size_t i = 0; i < examples.size(); ++i) {
+    const std::vector<int64_t>& example = examples[i];
     const auto length = static_cast<int64_t>(example.size());
     const at::Tensor tokens = at::tensor(example, at::kLong).view({1, length});
+    constexpr auto kPurpose = random::Purpose::kTrainingPositions;
+    const auto address = static_cast<uint64_t>(step);
     const std::vector<double> positions =
-        data::DrawForLength(policy, kMember.data_seed, step, length);
+        policy.from_data() ? policy.WithOffset(ids[i], kMember.data_seed, kPurpose, address)
+        : policy.each()
+            ? policy.DrawOne(kMember.data_seed, kPurpose, address, static_cast<uint32_t>(i), length)
+            : data::DrawForLength(policy, kMember.data_seed, step, length);
     const at::Tensor logits =
         model
             ->Forward(arena.Members(0, 1), {.tokens = tokens, .groups = {{1, length}}},
@@ -113,6 +121,39 @@ TEST(LanguagePackModelTest, PackedStepMatchesSingleExamples) {
   EXPECT_NEAR(measured.loss / expected.loss, 1, 1e-6) << "within the precision of float32";
   EXPECT_NEAR(measured.gradient_norm / expected.gradient_norm, 1, 1e-6);
   EXPECT_FLOAT_EQ(measured.accuracy, static_cast<float>(expected.accuracy));
+}
+
+// With ids of the task, Abacus with FIRE as its paper has it, and with a draw for each sequence.
+TEST(LanguagePackModelTest, OwnPositionsMatchSingleExamples) {
+  for (const std::string encoding : {"learned", "rope", "sin_cos"}) {
+    v1::TrialSpecification trial = TinyTextTrial();
+    trial.mutable_training()->set_precision("float64");
+    trial.mutable_encoding()->set_name(encoding);
+    trial.mutable_encoding()->clear_parameters();
+    auto& options = *trial.mutable_encoding()->mutable_parameters();
+    auto& task = *trial.mutable_task()->mutable_parameters();
+    options["max_position"].set_number_value(64);
+    if (encoding == "sin_cos") {
+      options["positions"].set_string_value("uniform_reals");
+      options["draws"].set_string_value("per_sequence");
+    } else {
+      options["positions"].set_string_value("data");
+      options["random_offset"].set_number_value(20);
+      task["index_hints"].set_bool_value(false);
+      task["coupling"].set_string_value(encoding == "learned" ? "abacus" : "digits");
+    }
+    if (encoding == "learned") options["beside"].set_string_value(R"({"name":"fire","width":8})");
+    const absl::StatusOr<Blueprint> blueprint = MakeBlueprint(trial);
+    ASSERT_TRUE(blueprint.ok()) << blueprint.status();
+    const auto model = Create(*blueprint);
+    const Expected expected = OneByOne(*blueprint, 1);
+    const StepMeasurement measured = model->TrainStep(1, {0}, {1e-2})[0];
+    EXPECT_NEAR(measured.loss / expected.loss, 1, 1e-6) << encoding;
+    EXPECT_NEAR(measured.gradient_norm / expected.gradient_norm, 1, 1e-6) << encoding;
+    float last = measured.loss;
+    for (int64_t step = 2; step <= 30; ++step) last = model->TrainStep(step, {0}, {1e-2})[0].loss;
+    EXPECT_LT(last, 0.8 * measured.loss) << encoding;
+  }
 }
 
 TEST(LanguagePackModelTest, LearnsAndPackMatchesItsMembers) {

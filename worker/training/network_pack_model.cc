@@ -6,6 +6,7 @@
 #include "ATen/ops/empty.h"
 #include "ATen/ops/zeros.h"
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "models/networks/catalogue.h"
 #include "models/networks/network.h"
 #include "models/python_network/python_network.h"
@@ -94,16 +95,32 @@ class NetworkPackModel : public PackTraining {
                                        batches);
     }
     std::vector<SizedSamples> sizes;
+    uint32_t first = 0;  // a member's first row of the batch among those of the step
     for (data::Batch& batch : batches) {
       SizedSamples& sized = sizes.emplace_back();
+      const auto rows = static_cast<uint32_t>(batch.rows / static_cast<int64_t>(data_seeds.size()));
       for (const uint64_t seed : data_seeds) {
-        const std::vector<double> drawn =
-            batches.size() == 1
-                ? positions().DrawBatch(seed, random::Purpose::kTrainingPositions,
-                                        static_cast<uint64_t>(step), batch.tokens_per_row)
-                : data::DrawForLength(positions(), seed, step, batch.tokens_per_row);
-        sized.positions.insert(sized.positions.end(), drawn.begin(), drawn.end());
+        const auto add = [&](const std::vector<double>& drawn) {
+          sized.positions.insert(sized.positions.end(), drawn.begin(), drawn.end());
+        };
+        constexpr auto kPurpose = random::Purpose::kTrainingPositions;
+        const auto address = static_cast<uint64_t>(step);
+        if (positions().from_data()) {
+          const auto ids = absl::MakeConstSpan(batch.ids);
+          const size_t own = ids.size() / data_seeds.size();
+          add(positions().WithOffset(ids.subspan(sized.positions.size(), own), seed, kPurpose,
+                                     address));
+          continue;
+        }
+        for (uint32_t row = first; positions().each() && row < first + rows; ++row) {
+          add(positions().DrawOne(seed, kPurpose, address, row, batch.tokens_per_row));
+        }
+        if (positions().each()) continue;
+        add(batches.size() == 1
+                ? positions().DrawBatch(seed, kPurpose, address, batch.tokens_per_row)
+                : data::DrawForLength(positions(), seed, step, batch.tokens_per_row));
       }
+      first += rows;
       sized.batch = std::move(batch);
     }
     if (sizes.size() > 1) return {.sized = {}, .sizes = std::move(sizes)};
@@ -158,7 +175,7 @@ class NetworkPackModel : public PackTraining {
 
   StepTensors ToDevice(const SizedSamples& sized, const models::ParameterSet& parameters) const {
     const StepShape shape = ShapeOf(sized.batch, parameters.members(), positions().draws(),
-                                    /*step_numbers=*/0);
+                                    /*step_numbers=*/0, positions().each());
     const at::Tensor block = at::empty({BlockBytes(shape)}, at::kByte);
     WriteSamples(shape, sized.batch, sized.positions, block.mutable_data_ptr<uint8_t>());
     const at::Tensor& any = parameters.any();

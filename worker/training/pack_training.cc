@@ -142,8 +142,9 @@ PackTraining::Prepared PackTraining::Prepare(int64_t step, MemberRange range) co
   const size_t step_numbers =
       parameters_->StepNumbers(step, std::vector<double>(static_cast<size_t>(range.count))).size();
   Prepared prepared = {.step = step, .samples = MakeSamples(step, DataSeeds(range))};
-  const StepShape shape = ShapeOf(prepared.samples.sized.batch, range.count, positions_.draws(),
-                                  static_cast<int64_t>(step_numbers));
+  const StepShape shape =
+      ShapeOf(prepared.samples.sized.batch, range.count, positions_.draws(),
+              static_cast<int64_t>(step_numbers), positions_.each() && blueprint_.text == nullptr);
   prepared.key = {.range = range, .shape = shape};
   prepared.host = EmptyOnHost({BlockBytes(shape)}, at::kByte);
   WriteSamples(shape, prepared.samples.sized.batch, prepared.samples.sized.positions,

@@ -33,7 +33,7 @@ namespace lengthwise::worker::training {
 // Samples of one size of all members, concatenated by member: [count * B] rows.
 struct SizedSamples {
   data::Batch batch;
-  std::vector<double> positions;  // [count, S, T]
+  std::vector<double> positions;  // [count, S, T], or own ones [count, B, T]
 };
 
 // A step's samples and positions on the host, of a network or of text.

@@ -29,7 +29,9 @@ struct BlockLayout {
     classes = Add(shape.classes ? outputs : 0, at::kLong);
     number_targets = Add(shape.classes ? 0 : outputs, at::kDouble);
     mask = Add(outputs, at::kByte);
-    positions = Add(shape.members * shape.draws * shape.tokens_per_row, at::kDouble);
+    positions =
+        Add(shape.own_positions ? inputs : shape.members * shape.draws * shape.tokens_per_row,
+            at::kDouble);
     sample_bytes = end;
     step_numbers = Add(shape.step_numbers, at::kDouble);
   }
@@ -64,13 +66,14 @@ at::Tensor Converted(const at::Tensor& tensor, at::ScalarType dtype) {
 
 }  // namespace
 
-StepShape ShapeOf(const data::Batch& samples, int64_t members, int64_t draws,
-                  int64_t step_numbers) {
+StepShape ShapeOf(const data::Batch& samples, int64_t members, int64_t draws, int64_t step_numbers,
+                  bool own_positions) {
   return {.members = members,
           .rows = samples.rows,
           .tokens_per_row = samples.tokens_per_row,
           .outputs_per_row = samples.outputs_per_row,
           .draws = draws,
+          .own_positions = own_positions,
           .step_numbers = step_numbers,
           .tokens = !samples.tokens.empty(),
           .numbers = !samples.numbers.empty(),
@@ -101,13 +104,16 @@ StepTensors TensorsOf(const StepShape& shape, const at::Tensor& block, at::Scala
   const int64_t members = shape.members, rows = shape.rows / shape.members;
   const std::vector<int64_t> inputs = {members, rows, shape.tokens_per_row};
   const std::vector<int64_t> outputs = {members, rows, shape.outputs_per_row};
+  const std::vector<int64_t> positions =
+      shape.own_positions ? std::vector<int64_t>{members, 1, rows, shape.tokens_per_row}
+                          : std::vector<int64_t>{members, shape.draws, shape.tokens_per_row};
   const at::Tensor mask = View(layout.mask, outputs, block);
   return {.batch = {.input = {.tokens = View(layout.tokens, inputs, block),
                               .numbers = Converted(View(layout.numbers, inputs, block), dtype)},
                     .classes = View(layout.classes, outputs, block),
                     .number_targets = Converted(View(layout.number_targets, outputs, block), dtype),
                     .mask = mask.defined() ? mask.view(at::kBool) : mask},
-          .positions = View(layout.positions, {members, shape.draws, shape.tokens_per_row}, block),
+          .positions = View(layout.positions, positions, block),
           .step_numbers = View(layout.step_numbers, {shape.step_numbers}, block)};
 }
 

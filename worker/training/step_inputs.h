@@ -21,6 +21,8 @@ struct StepShape {
   int64_t outputs_per_row = 0;
   // Position draws per member (S).
   int64_t draws = 0;
+  // True: positions are those of each row instead.
+  bool own_positions = false;
   // Number of values from models::Optimizer::StepNumbers.
   int64_t step_numbers = 0;
   // Parts of a Batch that exist.
@@ -31,15 +33,16 @@ struct StepShape {
 
 // `samples` holds all members' samples in order. It is empty for text, whose block has only the
 // step's numbers.
-StepShape ShapeOf(const data::Batch& samples, int64_t members, int64_t draws, int64_t step_numbers);
+StepShape ShapeOf(const data::Batch& samples, int64_t members, int64_t draws, int64_t step_numbers,
+                  bool own_positions = false);
 
 // Sizes in bytes of the whole block, and of its first part, which is everything except the step's
 // numbers.
 int64_t BlockBytes(const StepShape& shape);
 int64_t SampleBytes(const StepShape& shape);
 
-// Fill the first part, including positions [members, S, T], and the rest. `block` has BlockBytes
-// bytes and is aligned to 8 bytes.
+// Fill the first part, including positions [members, S, T] or [rows, T], and the rest. `block` has
+// BlockBytes bytes and is aligned to 8 bytes.
 void WriteSamples(const StepShape& shape, const data::Batch& samples,
                   absl::Span<const double> positions, uint8_t* block);
 void WriteStepNumbers(const StepShape& shape, absl::Span<const double> numbers, uint8_t* block);
@@ -48,7 +51,7 @@ void WriteStepNumbers(const StepShape& shape, absl::Span<const double> numbers, 
 // as double, are converted to `dtype`.
 struct StepTensors {
   data::BatchTensors batch;
-  at::Tensor positions;     // double [members, S, T]
+  at::Tensor positions;     // double [members, S, T], or own ones [members, 1, B, T]
   at::Tensor step_numbers;  // double [step_numbers]
 };
 StepTensors TensorsOf(const StepShape& shape, const at::Tensor& block, at::ScalarType dtype);
