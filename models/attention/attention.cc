@@ -75,12 +75,13 @@ at::Tensor AttendEach(const Encoding& encoding, const ParameterSet& parameters, 
 }  // namespace
 
 at::Tensor Attend(const Encoding& encoding, const ParameterSet& parameters, int64_t block,
-                  int64_t heads, const at::Tensor& given_positions, const at::Tensor& qkv,
+                  int64_t heads, const at::Tensor& given_positions, const at::Tensor& given_qkv,
                   AttentionMaps* maps) {
   const at::Tensor positions = encoding.PositionsOfTerms(given_positions);
   if (positions.dim() == 3) {
-    return AttendEach(encoding, parameters, block, heads, positions, qkv, maps);
+    return AttendEach(encoding, parameters, block, heads, positions, given_qkv, maps);
   }
+  const at::Tensor qkv = encoding.Scaled(parameters, block, positions, 0, given_qkv);
   if (maps == nullptr && CanFuse(qkv, qkv.size(3) / 3 / heads)) {
     return AttendFused(encoding, parameters, block, heads, positions, qkv);
   }

@@ -16,16 +16,16 @@ struct AttentionMaps {
   at::Tensor probabilities;
 };
 
-// Attention of block `block`: softmax(q k^T / sqrt(dh) + LogitTerm) v, [P, B, n, d]. `qkv` [P, B,
-// n, 3 d] holds each token's query, key and value, each split into `heads` heads (feature = head *
-// dh + dimension). The encoding rotates queries and keys and adds its term. Every token attends to
-// all tokens unless the encoding masks them. `given_positions` are [P, n], or [P, B, n] if
-// sequences have their own.
+// Attention of block `block`: softmax(q k^T / sqrt(dh) + LogitTerm) v, [P, B, n, d]. `given_qkv`
+// [P, B, n, 3 d] holds each token's query, key and value, each split into `heads` heads (feature =
+// head * dh + dimension). The encoding rotates queries and keys and adds its term. Every token
+// attends to all tokens unless the encoding masks them. `given_positions` are [P, n], or [P, B, n]
+// if sequences have their own.
 //
 // If `maps` is null and CanFuse allows it, uses the fused kernels. They keep n numbers for each
 // sequence and head for the backward pass, and hold only a few rows of n numbers at a time.
 at::Tensor Attend(const Encoding& encoding, const ParameterSet& parameters, int64_t block,
-                  int64_t heads, const at::Tensor& given_positions, const at::Tensor& qkv,
+                  int64_t heads, const at::Tensor& given_positions, const at::Tensor& given_qkv,
                   AttentionMaps* maps);
 
 // Fused attention stores no [n, n] tensor of logits. It wraps the CPU and CUDA kernels of

@@ -36,9 +36,12 @@ at::Tensor AttentionCache::Attend(const ParameterSet& parameters, const at::Tens
   return Append(parameters.Copies(0, qkv.size(1)), qkv.transpose(0, 1)).transpose(0, 1);
 }
 
-at::Tensor AttentionCache::Append(const ParameterSet& parameters, const at::Tensor& qkv) {
+at::Tensor AttentionCache::Append(const ParameterSet& parameters, const at::Tensor& given_qkv) {
   const c10::NoGradGuard no_gradients;
-  const int64_t members = qkv.size(0), sequences = qkv.size(1), tokens = qkv.size(2);
+  const int64_t members = given_qkv.size(0), sequences = given_qkv.size(1),
+                tokens = given_qkv.size(2);
+  const at::Tensor qkv =
+      encoding_.Scaled(parameters, block_, positions_.narrow(1, seen_, tokens), seen_, given_qkv);
   std::vector<at::Tensor> parts = Widened(qkv).split(heads_ * head_size_, 3);
   for (at::Tensor& part : parts) {
     part = part.unflatten(3, {heads_, head_size_}).transpose(2, 3);  // [P, B, H, k, dh]
@@ -51,7 +54,7 @@ at::Tensor AttentionCache::Append(const ParameterSet& parameters, const at::Tens
   if (seen_ == 0 && tokens > 1) {
     seen_ = tokens;
     return models::Attend(encoding_, parameters, block_, heads_, positions_.narrow(1, 0, tokens),
-                          qkv, nullptr);
+                          given_qkv, nullptr);
   }
   const double scale = 1 / std::sqrt(static_cast<double>(head_size_));
   const at::Tensor queries = parts[0].mul(scale);

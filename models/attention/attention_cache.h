@@ -27,7 +27,7 @@ class AttentionCache {
   at::Tensor Attend(const ParameterSet& parameters, const at::Tensor& qkv);
 
  private:
-  at::Tensor Append(const ParameterSet& parameters, const at::Tensor& qkv);
+  at::Tensor Append(const ParameterSet& parameters, const at::Tensor& given_qkv);
   // Makes `terms_` cover row `row`, and as many later rows as RowsAtOnce allows.
   void ProvideTerms(const ParameterSet& parameters, int64_t row);
   // Adds the terms of query `row` to its logits [P, B, H, 1, row + 1].

@@ -399,10 +399,16 @@ void CheckFormula(const catalogue::Parameters& parameters, const EncodingContext
   const size_t before = problems.size();
   CheckPositions(parameters, context.longest_sequence, path, problems);
   const FormulaDefinition definition = ReadFormula(parameters, path, problems);
-  if (definition.angle && context.heads > 0 && context.d_model % (2 * context.heads) != 0) {
+  const bool has_pairs = definition.angle || definition.magnitude;
+  if ((definition.scale || definition.magnitude) && !context.own_positions && !context.as_vectors) {
+    problems.push_back({.field = absl::StrCat(path, definition.scale ? ".scale" : ".magnitude"),
+                        .description = "needs an encoder with softmax attention, or a causal "
+                                       "decoder whose prompts are causal"});
+  }
+  if (has_pairs && context.heads > 0 && context.d_model % (2 * context.heads) != 0) {
     problems.push_back(
-        {.field = absl::StrCat(path, ".angle"),
-         .description = absl::StrCat("rotates pairs of features, so each head needs an even number "
+        {.field = absl::StrCat(path, definition.angle ? ".angle" : ".magnitude"),
+         .description = absl::StrCat("takes pairs of features, so each head needs an even number "
                                      "of them; the network has d_model = ",
                                      context.d_model, " and ", context.heads, " heads")});
   }
@@ -431,7 +437,7 @@ void CheckFormula(const catalogue::Parameters& parameters, const EncodingContext
       {.heads = context.heads,
        .layers = context.blocks,
        .d_model = context.d_model,
-       .shortest = context.shortest_sequence,
+       .shortest = context.open_ended ? 1 : context.shortest_sequence,
        .longest = context.longest_sequence,
        .drawn =
            policy.drawn() ? std::optional(policy.BoundsOf(context.longest_sequence)) : std::nullopt,
@@ -440,8 +446,12 @@ void CheckFormula(const catalogue::Parameters& parameters, const EncodingContext
 }
 
 // A formula of the encoding "formula", or its parameters; empty by default.
-catalogue::ParameterEntry FormulaText(const char* name, const char* documentation) {
-  return {.name = name, .default_value = std::string(), .documentation = documentation};
+catalogue::ParameterEntry FormulaText(const char* name, const char* documentation,
+                                      bool omitted = false) {
+  return {.name = name,
+          .default_value = std::string(),
+          .documentation = documentation,
+          .omitted = omitted};
 }
 
 EncodingEntry Formula() {
@@ -450,8 +460,8 @@ EncodingEntry Formula() {
        .title = "Formula",
        .documentation =
            "An encoding of your own, written in the specification: formulas for what is added to "
-           "the logits, added to the embeddings, or rotates queries and keys, with parameters that "
-           "are learned or fixed.",
+           "the logits or multiplies them, is added to the embeddings, or rotates or stretches "
+           "queries and keys, with parameters that are learned or fixed.",
        .parameters = WithPositions(
            {DrawsParameter(),
             FormulaText("logits",
@@ -463,6 +473,15 @@ EncodingEntry Formula() {
             FormulaText("angle",
                         "Formula of position p and pair i of the d / 2 pairs of a head's d "
                         "features: queries and keys are rotated by it."),
+            FormulaText("scale",
+                        "Formula of query position q, head h of H and n, the tokens that the query "
+                        "sees: multiplies its logits (scalable softmax: \"s * log(n)\", Nakanishi "
+                        "2025).",
+                        /*omitted=*/true),
+            FormulaText("magnitude",
+                        "Formula of position p and pair i of the d / 2 pairs of a head's d "
+                        "features: multiplies queries and divides keys (xPos, Sun et al. 2022).",
+                        /*omitted=*/true),
             FormulaText("parameters",
                         "The formulas' own parameters: a map from names to numbers, lists or "
                         "settings in a specification, a text such as \"a per head = 1\" when "
@@ -480,8 +499,9 @@ void CheckOwnPositions(const catalogue::Parameters& parameters, const EncodingCo
   if (!context.own_positions) {
     problems.push_back(
         {.field = absl::StrCat(path, from_data ? ".positions" : ".draws"),
-         .description = "the network takes the same positions for all sequences of a batch; use an "
-                        "encoder with softmax attention or a causal decoder"});
+         .description =
+             "the network takes the same positions for all sequences of a batch; use an "
+             "encoder with softmax attention, or a causal decoder whose prompts are causal"});
   }
   if (!from_data) return;
   if (context.largest_id < 0) {
@@ -547,7 +567,8 @@ bool IsBias(absl::string_view name, const catalogue::Parameters& parameters) {
     return found != parameters.values().end() &&
            found->second != catalogue::ParameterValue(std::string());
   };
-  return is_set("logits") && !is_set("angle") && !is_set("embedding");
+  return is_set("logits") && !is_set("angle") && !is_set("embedding") && !is_set("scale") &&
+         !is_set("magnitude");
 }
 
 std::optional<Beside> BesideOf(const catalogue::Parameters& parameters, absl::string_view path,

@@ -36,6 +36,11 @@ class PromptMasked : public Encoding {
     return inner_.RowsAtOnce(members, tokens);
   }
   bool SameInEveryBlock() const override { return inner_.SameInEveryBlock(); }
+  at::Tensor Scaled(const ParameterSet& parameters, int64_t block, const at::Tensor& positions,
+                    int64_t first, const at::Tensor& qkv) const override {
+    return inner_.Scaled(parameters, block, positions, first, qkv);
+  }
+
   at::Tensor PositionsOfTerms(const at::Tensor& positions) const override {
     return inner_.PositionsOfTerms(positions);
   }

@@ -101,6 +101,15 @@ class Encoding {
   // compute them once.
   virtual bool SameInEveryBlock() const { return false; }
 
+  // Multiplies features of queries and keys, before all else: returns `qkv` [P, B, k, 3 d] as
+  // Attend takes it, of the tokens first .. first + k - 1 at `positions` [P, k]. All tokens, unless
+  // those before are cached.
+  virtual at::Tensor Scaled(const ParameterSet& parameters, int64_t block,
+                            const at::Tensor& positions, int64_t first,
+                            const at::Tensor& qkv) const {
+    return qkv;
+  }
+
   // The positions that rotations and terms take, for those that EmbeddingTerm takes.
   virtual at::Tensor PositionsOfTerms(const at::Tensor& positions) const { return positions; }
 };

@@ -27,6 +27,11 @@ class Pair : public Encoding {
                            const at::Tensor& positions) const override {
     return added_->EmbeddingTerm(parameters, block, positions);
   }
+  at::Tensor Scaled(const ParameterSet& parameters, int64_t block, const at::Tensor& positions,
+                    int64_t first, const at::Tensor& qkv) const override {
+    return beside_->Scaled(parameters, block, positions, first, qkv);
+  }
+
   at::Tensor PositionsOfTerms(const at::Tensor& positions) const override {
     const int64_t n = positions.size(-1);
     return at::arange(n, positions.options()).expand({positions.size(0), n});

@@ -322,7 +322,8 @@ class Formula : public Encoding {
       : declared_(std::move(definition.parameters)),
         heads_(shape.heads),
         d_model_(shape.d_model),
-        head_size_(shape.HeadSize()) {
+        head_size_(shape.HeadSize()),
+        causal_(shape.causal) {
     for (const FormulaParameter& parameter : declared_) {
       stored_.push_back(Store(parameter, shape, layout));
     }
@@ -332,6 +333,8 @@ class Formula : public Encoding {
     take(definition.logits, logits_);
     take(definition.embedding, embedding_);
     take(definition.angle, angle_);
+    take(definition.scale, scale_);
+    take(definition.magnitude, magnitude_);
   }
 
   at::Tensor EmbeddingTerm(const ParameterSet& parameters, int64_t block,
@@ -373,6 +376,34 @@ class Formula : public Encoding {
     return terms;
   }
 
+  at::Tensor Scaled(const ParameterSet& parameters, int64_t block, const at::Tensor& positions,
+                    int64_t first, const at::Tensor& qkv) const override {
+    if (!scale_ && !magnitude_) return qkv;
+    const int64_t n = qkv.size(2), pairs = head_size_ / 2, width = heads_ * head_size_;
+    const at::ScalarType type = c10::promoteTypes(qkv.scalar_type(), at::kFloat);
+    at::Tensor q = qkv.narrow(3, 0, width), k = qkv.narrow(3, width, width);
+    if (scale_) {
+      const at::Tensor factors = Scale(parameters, block, positions, first, n, n);  // [P, H, n, 1]
+      q = q.unflatten(3, {heads_, head_size_})
+              .mul(factors.to(type).transpose(1, 2).unsqueeze(1))
+              .flatten(3, 4);
+    }
+    if (magnitude_) {
+      const at::Tensor factors =  // [P, 1, n, 1, pairs, 1]
+          Columns(*magnitude_, parameters, block, positions, pairs, head_size_)
+              .to(type)
+              .unsqueeze(1)
+              .unsqueeze(3)
+              .unsqueeze(5);
+      const auto by_pairs = [&](const at::Tensor& features) {
+        return features.unflatten(3, {heads_, pairs, 2});
+      };
+      q = by_pairs(q).mul(factors).flatten(3, 5);
+      k = by_pairs(k).div(factors).flatten(3, 5);
+    }
+    return at::cat({q, k, qkv.narrow(3, 2 * width, width)}, 3).to(qkv.scalar_type());
+  }
+
   int64_t RowsAtOnce(int64_t members, int64_t tokens) const override {
     // Rotations need all rows at once.
     if (!logits_ || angle_) return tokens;
@@ -383,7 +414,8 @@ class Formula : public Encoding {
   }
 
   bool SameInEveryBlock() const override {
-    return !(logits_ && logits_->IsOfLayers()) && !(angle_ && angle_->IsOfLayers());
+    const bool of_layers = logits_ && (logits_->IsOfLayers() || (scale_ && scale_->IsOfLayers()));
+    return !of_layers && !(angle_ && angle_->IsOfLayers());
   }
 
  private:
@@ -426,12 +458,29 @@ class Formula : public Encoding {
                          {.number = static_cast<double>(heads_)},
                          {.number = static_cast<double>(n)}},
                         parameters, type, block, positions);
-      return bias.to(type).expand({bias.size(0), heads_, count, n});
+      const at::Tensor scaled =
+          scale_ ? bias.mul(Scale(parameters, block, positions, first, count, n)) : bias;
+      return scaled.to(type).expand({scaled.size(0), heads_, count, n});
     };
     // The cache holds all rows of an expression without per-layer parameters; nothing else matches
     // it.
     const bool whole = first == 0 && count == n && !logits_->IsOfLayers();
-    return logits_->learned() || !whole ? make() : made_bias_.Get(positions, type, make);
+    return logits_->learned() || scale_ || !whole ? make() : made_bias_.Get(positions, type, make);
+  }
+
+  // Factors of the logits of queries first .. first + count - 1 of n, whose positions these are or
+  // begin with: [P or 1, H or 1, count or 1, 1].
+  at::Tensor Scale(const ParameterSet& parameters, int64_t block, const at::Tensor& positions,
+                   int64_t first, int64_t count, int64_t n) const {
+    const at::Tensor places = positions.to(at::kDouble).unsqueeze(1).unsqueeze(3);
+    const at::Tensor rows = at::arange(first + 1, first + count + 1, places.options());
+    return scale_->Make(
+        {{.tensor = places.size(2) == count ? places : places.narrow(2, first, count)},
+         {.tensor = at::arange(heads_, places.options()).view({1, heads_, 1, 1})},
+         {.number = static_cast<double>(heads_)},
+         causal_ ? Term{.tensor = rows.view({1, 1, count, 1})}
+                 : Term{.number = static_cast<double>(n)}},
+        parameters, parameters[0].scalar_type(), block, positions);
   }
 
   // Returns [P, n, dh]: sines, then cosines.
@@ -465,7 +514,8 @@ class Formula : public Encoding {
   int64_t heads_;
   int64_t d_model_;
   int64_t head_size_;
-  std::optional<Expression> logits_, embedding_, angle_;
+  bool causal_;
+  std::optional<Expression> logits_, embedding_, angle_, scale_, magnitude_;
   // Caches of expressions without learned parameters.
   mutable MadeOfPositions made_bias_, made_embedding_, made_rotation_;
 };

@@ -109,11 +109,11 @@ std::optional<FormulaNodes> ReadPlace(const FormulaPlace& place,
   for (const FormulaNode& node : std::get<FormulaNodes>(parsed)) {
     if (node.op != FormulaOp::kParameter && node.op != FormulaOp::kTable) continue;
     used.insert(node.index);
-    if (declared[node.index].per == FormulaParameter::Per::kHead && &place != &LogitsPlace()) {
-      return fail(
-          node.column,
-          absl::StrCat("\"", declared[node.index].name,
-                       "\" is per head, but only logits have heads; use per: model or per: layer"));
+    if (declared[node.index].per == FormulaParameter::Per::kHead &&
+        !absl::c_linear_search(place.arguments, "h")) {
+      return fail(node.column, absl::StrCat("\"", declared[node.index].name,
+                                            "\" is per head, but only logits and scale have heads; "
+                                            "use per: model or per: layer"));
     }
   }
   return std::get<FormulaNodes>(std::move(parsed));
@@ -131,7 +131,8 @@ std::string FormulaParameterMistake(const FormulaParameter& parameter) {
   }
   std::vector<std::string> taken = FormulaFunctions();
   taken.emplace_back("pi");
-  for (const FormulaPlace* place : {&LogitsPlace(), &EmbeddingPlace(), &AnglePlace()}) {
+  for (const FormulaPlace* place :
+       {&LogitsPlace(), &EmbeddingPlace(), &AnglePlace(), &ScalePlace(), &MagnitudePlace()}) {
     taken.insert(taken.end(), place->arguments.begin(), place->arguments.end());
   }
   if (absl::c_linear_search(taken, name)) {
@@ -226,6 +227,16 @@ const FormulaPlace& AnglePlace() {
   return place;
 }
 
+const FormulaPlace& ScalePlace() {
+  static const auto& place = *new FormulaPlace{"scale", {"q", "h", "H", "n"}};
+  return place;
+}
+
+const FormulaPlace& MagnitudePlace() {
+  static const auto& place = *new FormulaPlace{"magnitude", {"p", "i", "d"}};
+  return place;
+}
+
 FormulaDefinition ReadFormula(const catalogue::Parameters& parameters, absl::string_view path,
                               std::vector<catalogue::Problem>& problems) {
   FormulaDefinition definition;
@@ -236,12 +247,16 @@ FormulaDefinition ReadFormula(const catalogue::Parameters& parameters, absl::str
   if (problems.size() != before) return definition;
   std::set<size_t> used;
   const auto read = [&](const FormulaPlace& place) {
-    return ReadPlace(place, definition.parameters, parameters.String(place.name), path, used,
-                     problems);
+    const auto text = parameters.values().find(place.name);
+    return ReadPlace(place, definition.parameters,
+                     text == parameters.values().end() ? "" : std::get<std::string>(text->second),
+                     path, used, problems);
   };
   definition.logits = read(LogitsPlace());
   definition.embedding = read(EmbeddingPlace());
   definition.angle = read(AnglePlace());
+  definition.scale = read(ScalePlace());
+  definition.magnitude = read(MagnitudePlace());
   if (problems.size() != before) return definition;
   for (size_t i = 0; i < definition.parameters.size(); ++i) {
     if (used.count(i) > 0) continue;
@@ -249,7 +264,8 @@ FormulaDefinition ReadFormula(const catalogue::Parameters& parameters, absl::str
                         .description = absl::StrCat("\"", definition.parameters[i].name,
                                                     "\" is used in no formula; leave it out")});
   }
-  if (!definition.logits && !definition.embedding && !definition.angle) {
+  if (!definition.logits && !definition.embedding && !definition.angle && !definition.scale &&
+      !definition.magnitude) {
     problems.push_back({.field = std::string(path),
                         .description =
                             "has no formula; set logits, embedding or angle (`lengthwise encodings "
@@ -287,7 +303,9 @@ Where a formula may stand (at least one place), and its arguments:
   logits      q, k: positions of query and key; h of H heads; n tokens (input and output)
   embedding   p: position; c of d channels, d = d_model
   angle       p: position; i of the d / 2 pairs of a head's d features
-Positions, heads, channels and pairs count from 0. q, k and p are the drawn positions if randomized.
+  scale       q: position; h of H heads; n tokens that the query sees. Multiplies the logits
+  magnitude   as angle. Multiplies pairs of queries, divides those of keys; never 0
+Positions, heads, channels and pairs count from 0. q, k and p are the drawn positions, if drawn.
 
 Elements of a formula:
   numbers     10, 0.5, 1e-3, pi
@@ -300,7 +318,7 @@ A formula has at most 1,000 characters and 200 numbers, names and operators.
 
 Parameters (at most 16), learned unless they are fixed:
   a: 0.5                                   one number for the model, which starts from 0.5
-  a: {per: head, initial: 0.5}             per: head (only in logits), layer or model
+  a: {per: head, initial: 0.5}             per: head (in logits, scale), layer or model
   a: {per: head, initial: [1, 2, 4, 8]}    one initial value for each head or layer
   t: [0, 0.5, 1]                           a table of three numbers
   t: {size: 32, per: head, stddev: 0.1}    a table for each head, from N(0, stddev)

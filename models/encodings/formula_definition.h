@@ -57,10 +57,14 @@ const FormulaPlace& LogitsPlace();
 const FormulaPlace& EmbeddingPlace();
 // p: position; i of the d / 2 pairs of a head's d features.
 const FormulaPlace& AnglePlace();
+// Multiplies the logits of a head's query.
+const FormulaPlace& ScalePlace();
+// Multiplies a pair of a query's features and divides a key's.
+const FormulaPlace& MagnitudePlace();
 
 struct FormulaDefinition {
   std::vector<FormulaParameter> parameters;
-  std::optional<FormulaNodes> logits, embedding, angle;
+  std::optional<FormulaNodes> logits, embedding, angle, scale, magnitude;
 };
 
 // Reads the parameters of the entry `formula`. Appends mistakes of syntax and names, and parameters

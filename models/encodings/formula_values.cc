@@ -118,9 +118,9 @@ class Check {
         path_(path),
         problems_(problems),
         evaluator_(nodes, definition.parameters),
-        heads_(place.name == LogitsPlace().name &&
-                       (UsesArgument(nodes, 2) ||
-                        UsesParameter(nodes, definition.parameters, FormulaParameter::Per::kHead))
+        head_(static_cast<size_t>(absl::c_find(place.arguments, "h") - place.arguments.begin())),
+        heads_(UsesArgument(nodes, head_) ||
+                       UsesParameter(nodes, definition.parameters, FormulaParameter::Per::kHead)
                    ? std::max<int64_t>(1, domain.heads)
                    : 1),
         layers_(UsesParameter(nodes, definition.parameters, FormulaParameter::Per::kLayer)
@@ -132,14 +132,14 @@ class Check {
   // Number of points that the budget allows; each covers all heads and layers.
   int64_t most() const { return most_; }
 
-  // Checks one point for all heads and layers; `arguments[2]`, the head, is set here. Returns false
-  // after the first problem and when the budget is spent.
+  // Checks one point for all heads and layers; the head among the arguments is set here. Returns
+  // false after the first problem and when the budget is spent.
   bool At(std::vector<double> arguments) {
     for (int64_t layer = 0; layer < layers_; ++layer) {
       for (int64_t head = 0; head < heads_; ++head) {
         left_ -= static_cast<int64_t>(nodes_.size());
         if (left_ < 0) return false;
-        if (place_.arguments.size() == 5) arguments[2] = static_cast<double>(head);
+        if (head_ < arguments.size()) arguments[head_] = static_cast<double>(head);
         evaluator_.At(arguments, static_cast<size_t>(head), static_cast<size_t>(layer));
         const std::string mistake = evaluator_.NotFinite();
         if (mistake.empty()) continue;
@@ -164,6 +164,7 @@ class Check {
   const absl::string_view path_;
   std::vector<catalogue::Problem>& problems_;
   FormulaEvaluator evaluator_;
+  const size_t head_;  // index of the argument h; beyond the arguments if there is none
   const int64_t heads_;
   const int64_t layers_;
   int64_t left_;
@@ -206,6 +207,17 @@ void CheckLogits(Check check, const FormulaNodes& nodes, const FormulaDomain& do
       for (const double k : places) {
         if (!check.At({q, k, 0, heads, n})) return;
       }
+    }
+  }
+}
+
+void CheckScale(Check check, const FormulaDomain& domain) {
+  const int64_t most = std::max<int64_t>(4, check.most() / 16);
+  const auto shortest = static_cast<double>(std::max<int64_t>(1, domain.shortest));
+  for (const double n : Spread(shortest, static_cast<double>(domain.longest), 16)) {
+    const Bounds bounds = domain.drawn.value_or(Bounds{0, n - 1});
+    for (const double q : Spread(bounds.lowest, bounds.highest, most)) {
+      if (!check.At({q, 0, static_cast<double>(domain.heads), n})) return;
     }
   }
 }
@@ -379,7 +391,8 @@ void CheckFormulaValues(const FormulaDefinition& definition, const FormulaDomain
                         absl::string_view path, std::vector<catalogue::Problem>& problems) {
   if (domain.longest < 1) return;  // reported elsewhere
   const int places = definition.logits.has_value() + definition.embedding.has_value() +
-                     definition.angle.has_value();
+                     definition.angle.has_value() + definition.scale.has_value() +
+                     definition.magnitude.has_value();
   const auto check = [&](const FormulaNodes& nodes, const FormulaPlace& place) {
     return Check(definition, nodes, place, domain, domain.operations / places, path, problems);
   };
@@ -392,10 +405,16 @@ void CheckFormulaValues(const FormulaDefinition& definition, const FormulaDomain
     CheckFeatures(check(*definition.embedding, EmbeddingPlace()), positions, domain.d_model,
                   domain.d_model);
   }
-  if (definition.angle && domain.heads > 0) {
+  if (domain.heads > 0) {
     const int64_t d = domain.d_model / domain.heads;
-    CheckFeatures(check(*definition.angle, AnglePlace()), positions, d / 2, d);
+    const auto check_pairs = [&](const std::optional<FormulaNodes>& nodes,
+                                 const FormulaPlace& place) {
+      if (nodes) CheckFeatures(check(*nodes, place), positions, d / 2, d);
+    };
+    check_pairs(definition.angle, AnglePlace());
+    check_pairs(definition.magnitude, MagnitudePlace());
   }
+  if (definition.scale) CheckScale(check(*definition.scale, ScalePlace()), domain);
 }
 
 }  // namespace lengthwise::models

@@ -447,6 +447,7 @@ NetworkEntry TapeRnn() {
 EncodingContext CausalDecoderContext(const catalogue::Parameters& parameters) {
   EncodingContext context = TransformerContext(parameters);
   context.open_ended = true;
+  context.own_positions = parameters.String("prompt_attention") != "bidirectional";
   return context;
 }
 
