@@ -200,10 +200,11 @@ void HttpEndpoint::Run() {
     const int milliseconds = connections.empty() ? -1 : std::max<int>(0, wait.count());
     if (poll(polled.data(), polled.size(), milliseconds) < 0 && errno != EINTR) return;
     if (polled[0].revents != 0) return;
+    // Of before the others are served: no client pays for their pages.
+    const auto now = steady_clock::now();
     size_t index = 2;
     for (auto each = connections.begin(); each != connections.end(); ++index) {
-      const bool goes_on =
-          steady_clock::now() < each->deadline && (polled[index].revents == 0 || Proceed(*each));
+      const bool goes_on = (polled[index].revents == 0 || Proceed(*each)) && now < each->deadline;
       each = goes_on ? std::next(each) : connections.erase(each);
     }
     if (polled[1].revents != 0) Accept(connections);

@@ -482,8 +482,8 @@ absl::StatusOr<std::vector<v1::AttentionMap>> Connection::QueryAttentionMaps(
 absl::StatusOr<std::string> Connection::DownloadNetwork(const std::string& trial) {
   v1::DownloadModelRequest request;
   request.set_name(trial + "/network");
-  ASSIGN_OR_RETURN(const auto parts,
-                   Stubs::Collect(*this, &Experiments::DownloadModel, request, options_.create_timeout));
+  ASSIGN_OR_RETURN(const auto parts, Stubs::Collect(*this, &Experiments::DownloadModel, request,
+                                                    options_.create_timeout));
   std::string archive;
   for (const v1::DownloadModelResponse& part : parts) archive += part.data();
   return archive;

@@ -172,9 +172,8 @@ at::Tensor PythonNetwork::Run(const ParameterSet& parameters, const NetworkInput
   const at::Tensor read = (input.tokens.defined() ? input.tokens : input.numbers).contiguous();
   const int64_t rows = read.size(1), n = read.size(2);
   const int64_t before = std::max<int64_t>(0, pass.cached);
-  const at::Tensor places = positions.narrow(2, before, n)
-                                .to(real_positions_ ? at::kDouble : at::kLong)
-                                .contiguous();
+  const at::Tensor places =
+      positions.narrow(2, before, n).to(real_positions_ ? at::kDouble : at::kLong).contiguous();
   // The same for all sequences.
   at::Tensor bias = at::zeros({1, heads_, n, before + n}, options);
   if (encoding_ != nullptr) {

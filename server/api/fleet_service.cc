@@ -1,12 +1,11 @@
 // lengthwise.v1.FleetService, implemented with the core.
-#include "proto/fleet_service.grpc.pb.h"
-
 #include <cstdint>
 #include <memory>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "proto/fleet_service.grpc.pb.h"
 #include "server/api/services.h"
 #include "server/api/validation.h"
 #include "server/security/authorization.h"
