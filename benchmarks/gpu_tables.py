@@ -11,6 +11,7 @@ import json
 import pathlib
 import sys
 
+
 def print_rates(lines: list[str]) -> None:
     """Prints a row for each precision, length and pack: each program's model-steps a second, and its ratio to ours."""
     rates: dict[tuple[str, str, int], dict[str, float]] = collections.defaultdict(dict)
