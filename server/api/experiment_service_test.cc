@@ -552,7 +552,7 @@ TEST_F(ExperimentServiceTest, DownloadNeedsATrialWithAModel) {
 TEST_F(ExperimentServiceTest, NetworkOfATrialNeedsFiles) {
   const grpc::Status built_in = ModelDownload(*stub_, absl::StrCat(kTrial, "/network")).status();
   EXPECT_EQ(built_in.error_code(), grpc::StatusCode::NOT_FOUND);
-  EXPECT_THAT(built_in.error_message(), HasSubstr("it is the built-in \"encoder\""));
+  EXPECT_THAT(built_in.error_message(), HasSubstr("has no files: it is the built-in"));
   EXPECT_EQ(ModelDownload(*stub_, absl::StrCat(kExperiment, "/network")).status().error_code(),
             grpc::StatusCode::INVALID_ARGUMENT);
 }
