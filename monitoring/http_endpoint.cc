@@ -111,7 +111,9 @@ int PortOf(int listener) {
 std::string HostBytes(const sockaddr_storage& from) {
   if (from.ss_family == AF_INET6) {
     const in6_addr& address = reinterpret_cast<const sockaddr_in6&>(from).sin6_addr;
-    return std::string(reinterpret_cast<const char*>(&address), sizeof(address));
+    const char* const bytes = reinterpret_cast<const char*>(&address);
+    // A client can use every address of its /64 network.
+    return IN6_IS_ADDR_V4MAPPED(&address) ? std::string(bytes + 12, 4) : std::string(bytes, 8);
   }
   const in_addr& address = reinterpret_cast<const sockaddr_in&>(from).sin_addr;
   return std::string(reinterpret_cast<const char*>(&address), sizeof(address));
@@ -212,14 +214,15 @@ void HttpEndpoint::Run() {
 }
 
 void HttpEndpoint::Accept(Connections& connections) {
-  while (true) {
+  // Bounded: a burst of new connections must not starve the others.
+  for (int i = 0; i < 64; ++i) {
     sockaddr_storage from = {};
     socklen_t size = sizeof(from);
     platform::Descriptor socket(accept4(listener_.get(), reinterpret_cast<sockaddr*>(&from), &size,
                                         SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!socket.is_open()) {
-      // Without a free descriptor the listener stays readable.
-      if (errno == EMFILE || errno == ENFILE) {
+      // Without a free descriptor or memory the listener stays readable.
+      if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
         std::this_thread::sleep_for(std::chrono::milliseconds(50));
       }
       return;

@@ -88,7 +88,11 @@ absl::StatusOr<int> WritePicture(Program& program, const std::vector<NumberGrid>
                    {"values", grid.values}});
   }
   const std::string numbers = out + ".json.tmp";
-  RETURN_IF_ERROR(platform::WriteFileAtomically(numbers, all.dump()));
+  // Never UNAVAILABLE, which says that the server is unreachable.
+  if (const absl::Status written = platform::WriteFileAtomically(numbers, all.dump());
+      !written.ok()) {
+    return absl::FailedPreconditionError(written.message());
+  }
   const auto code = program.RunPython({"grids", numbers, "--out", out}, /*asks_server=*/false);
   std::error_code error;
   std::filesystem::remove(numbers, error);

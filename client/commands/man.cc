@@ -53,7 +53,11 @@ absl::Status WriteAll(const CommandDescription& command, const std::string& dire
   std::ofstream page(path, std::ios::binary);
   page << ManualPage(command, platform::kVersion);
   page.close();
-  if (!page.good()) return platform::FileError(errno == 0 ? EIO : errno, "write", path);
+  // Never UNAVAILABLE, which says that the server is unreachable.
+  if (!page.good()) {
+    return absl::FailedPreconditionError(
+        platform::FileError(errno == 0 ? EIO : errno, "write", path).message());
+  }
   ++count;
   for (const CommandDescription& one : command.commands) {
     RETURN_IF_ERROR(WriteAll(one, directory, count));

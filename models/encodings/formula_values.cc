@@ -140,8 +140,12 @@ class Check {
         left_ -= static_cast<int64_t>(nodes_.size());
         if (left_ < 0) return false;
         if (head_ < arguments.size()) arguments[head_] = static_cast<double>(head);
-        evaluator_.At(arguments, static_cast<size_t>(head), static_cast<size_t>(layer));
-        const std::string mistake = evaluator_.NotFinite();
+        const double value =
+            evaluator_.At(arguments, static_cast<size_t>(head), static_cast<size_t>(layer));
+        std::string mistake = evaluator_.NotFinite();
+        if (mistake.empty() && value == 0 && place_.name == MagnitudePlace().name) {
+          mistake = "is 0, and keys are divided by it,";
+        }
         if (mistake.empty()) continue;
         std::string where;
         for (size_t a = 0; a < place_.arguments.size(); ++a) {

@@ -226,9 +226,11 @@ class CausalDecoder : public LanguageModel {
     int64_t first = 0;
     for (const ExampleGroups::Group& group : examples.groups) {
       const int64_t count = group.examples * group.length;
-      logits.push_back(Forward(
-          parameters, {.tokens = examples.tokens.narrow(1, first, count), .groups = {group}},
-          positions, dropout == nullptr ? nullptr : &numbers, nullptr));
+      logits.push_back(Forward(parameters,
+                               {.tokens = examples.tokens.narrow(1, first, count),
+                                .groups = {group},
+                                .own_positions = examples.own_positions},
+                               positions, dropout == nullptr ? nullptr : &numbers, nullptr));
       first += count;
       numbers.first_sequence += group.examples;
     }
@@ -356,7 +358,11 @@ class CausalDecoder : public LanguageModel {
     std::vector<at::Tensor> parts = Split(qkv, step.groups);
     for (size_t g = 0; g < parts.size(); ++g) {
       if (!step.terms.empty()) {
-        parts[g] = FusedAttention(parts[g], heads_, step.terms[g]);
+        const at::Tensor places =
+            encoding_->PositionsOfTerms(OfGroup(positions, step.own_positions, step.groups[g]));
+        parts[g] = FusedAttention(
+            encoding_->Scaled(parameters, static_cast<int64_t>(b), places, 0, parts[g]), heads_,
+            step.terms[g]);
         continue;
       }
       parts[g] = WithEncodingOf(step.groups[g], [&](const Encoding& encoding) {

@@ -121,6 +121,7 @@ catalogue::Parameters WholePrompts() {
 }
 
 TEST_P(LanguageModelTest, PromptAttendsToItselfInBothDirections) {
+  if (GetParam().name == "formula") GTEST_SKIP() << "its factors need causal prompts";
   constexpr int64_t kPrompt = 4;
   const Decoder decoder(GetParam(), at::kDouble, {1}, WholePrompts());
   const at::Tensor sequences = Tokens(1, 1, 2, 9);
@@ -142,6 +143,7 @@ TEST_P(LanguageModelTest, PromptAttendsToItselfInBothDirections) {
 
 // Compares the fused kernels' mask with the formula's, and the cache with both.
 TEST_P(LanguageModelTest, DecodingMatchesTrainingForWholePrompts) {
+  if (GetParam().name == "formula") GTEST_SKIP() << "its factors need causal prompts";
   constexpr int64_t kPrompt = 5;
   const Decoder fused(GetParam(), at::kFloat, {1, 2}, WholePrompts());
   const Decoder plain(GetParam(), at::kDouble, {1, 2}, WholePrompts());
@@ -164,6 +166,7 @@ TEST_P(LanguageModelTest, DecodingMatchesTrainingForWholePrompts) {
 }
 
 TEST_P(LanguageModelTest, WholePromptGradientsMatchTheFormula) {
+  if (GetParam().name == "formula") GTEST_SKIP() << "its factors need causal prompts";
   constexpr int64_t kPrompt = 5;
   const at::Tensor sequences = Tokens(4, 1, 3, 9);
   std::vector<at::Tensor> gradients;

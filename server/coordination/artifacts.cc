@@ -95,6 +95,7 @@ class Artifacts::CheckedWriter : public ArtifactWriter {
         writer_(std::move(writer)) {}
 
   absl::Status Append(absl::string_view data) override {
+    RETURN_IF_ERROR(ForWorker(artifacts_.reserve_.room()));
     return ForWorker(writer_->Append(data), &artifacts_.fault_);
   }
 
@@ -166,6 +167,7 @@ class Artifacts::DataWriter : public ArtifactWriter {
     if (bytes_ == 0) is_network_ = absl::StartsWith(data, models::kPythonArchiveStart);
     if (!is_network_) lines_.Add(data);
     RETURN_IF_ERROR(wrong_);
+    RETURN_IF_ERROR(ForWorker(artifacts_.reserve_.room()));
     bytes_ += static_cast<int64_t>(data.size());
     return ForWorker(writer_->Append(data));
   }

@@ -38,14 +38,20 @@ Backups::Last Backups::last() const {
   return last_;
 }
 
-void Backups::DeleteOld(int32_t keep, v1::BackUpResponse& response) {
-  std::vector<std::string> names;  // in the order of their times
+void Backups::DeleteOld(const std::string& made, int32_t keep, v1::BackUpResponse& response) {
+  std::vector<std::string> names;  // of the older ones, in the order of their times
   for (const BackupDescription& backup :
        ListBackups(data_dir_).value_or(std::vector<BackupDescription>())) {
     absl::Time time;
-    if (absl::ParseTime(kDefaultName, backup.name, &time, nullptr)) names.push_back(backup.name);
+    // Only names that the server makes: ParseTime also takes "2026-1-1t000000z" and
+    // "infinite-future".
+    if (backup.name != made && absl::ParseTime(kDefaultName, backup.name, &time, nullptr) &&
+        time > absl::InfinitePast() && time < absl::InfiniteFuture() &&
+        absl::FormatTime(kDefaultName, time, absl::UTCTimeZone()) == backup.name) {
+      names.push_back(backup.name);
+    }
   }
-  for (size_t i = 0; i + keep < names.size(); ++i) {
+  for (size_t i = 0; i + static_cast<size_t>(keep) < names.size() + 1; ++i) {
     const absl::Status deleted = DeleteBackup(data_dir_, names[i]);
     if (deleted.ok()) {
       response.add_deleted(names[i]);
@@ -102,7 +108,7 @@ absl::Status Backups::BackUp(const v1::BackUpRequest& request,
     return path.status();
   }
   platform::LogInfo(absl::StrCat("made the backup ", *path));
-  if (request.keep() > 0) DeleteOld(request.keep(), response);
+  if (request.keep() > 0) DeleteOld(name, request.keep(), response);
   response.set_complete(true);
   response.set_path(*path);
   response.set_checkpoints_elsewhere(artifacts_.elsewhere());

@@ -45,7 +45,7 @@ class Backups {
 
  private:
   // Deletes backups with default names, oldest first, until `keep` are left.
-  void DeleteOld(int32_t keep, v1::BackUpResponse& response);
+  void DeleteOld(const std::string& made, int32_t keep, v1::BackUpResponse& response);
 
   const std::string data_dir_;
   const Clock clock_;

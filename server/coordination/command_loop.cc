@@ -195,10 +195,11 @@ void CommandLoop::ProcessGroup(const Group& group) {
     }
     if (status.ok()) {
       ledger_.scheduler().Hear(group.heard);
+      const absl::Status room = ledger_.full() ? options_.find_room() : absl::OkStatus();
       for (const Command& command : group.commands) {
         // It was queued before the store was full.
-        const bool is_refused = command.bytes > 0 && ledger_.full();
-        answers.push_back(is_refused ? [&] { command.fail(NotStored(options_.find_room())); }
+        const bool is_refused = command.bytes > 0 && !room.ok();
+        answers.push_back(is_refused ? [&command, room] { command.fail(NotStored(room)); }
                                      : command.apply());
       }
       // After the commands, so that a heartbeat that arrived in time but waited in the queue still

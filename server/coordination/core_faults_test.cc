@@ -493,13 +493,13 @@ class FullStorage final : public Storage {
   const LeaseKey& lease_key() const override { return storage_->lease_key(); }
 
  private:
-  class Writer final : public SqliteWriter {
+  class Writer final : public StorageWriter {
    public:
     Writer(SqliteConnection& connection, std::function<bool()> is_full)
-        : SqliteWriter(connection, /*epoch=*/1, [](const absl::Status&) {}),
+        : StorageWriter(connection, /*epoch=*/1, [](const absl::Status&) {}),
           is_full_(std::move(is_full)) {}
     absl::Status Commit() override {
-      if (!HasChanges() || !is_full_()) return SqliteWriter::Commit();
+      if (!HasChanges() || !is_full_()) return StorageWriter::Commit();
       return absl::ResourceExhaustedError("disk full: no page");
     }
 

@@ -81,7 +81,7 @@ void WaitingCalls::Serve(std::vector<std::function<void()>>& answers) {
   }
   // Without a runnable pack no wanting worker is visited, so that ten thousand idle ones do not
   // slow every group of commands.
-  if (scheduler.HasRunnable(now)) {
+  if (!ledger_.full() && scheduler.HasRunnable(now)) {
     const std::vector<int64_t> wanting(wanting_.begin(), wanting_.end());
     for (const int64_t number : wanting) {
       const auto call = calls_.find(number);

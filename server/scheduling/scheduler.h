@@ -200,6 +200,11 @@ class Scheduler {
     fleet_size_ = other.fleet_size_;
     next_count_ = other.next_count_;
     next_loss_ = other.next_loss_;
+    // Nothing was heard since, which is no silence of the workers.
+    if (heard_ == absl::InfiniteFuture() || heard_ <= other.heard_) return;
+    for (auto& [name, worker] : workers_) {
+      if (!worker.lost) worker.last_seen += heard_ - other.heard_;
+    }
   }
 
   // Renews leases. NOT_FOUND if the worker is not registered.

@@ -12,7 +12,11 @@ DiskReserve::DiskReserve(std::string path, int64_t bytes, Measure measure)
     : path_(std::move(path)),
       bytes_(bytes),
       measure_(std::move(measure)),
-      is_taken_(platform::GetFileStatus(path_).ok()) {}
+      // Not if a process ended while it was made.
+      is_taken_([this] {
+        const auto file = platform::GetFileStatus(path_);
+        return file.ok() && file->size >= bytes_;
+      }()) {}
 
 absl::Status DiskReserve::room() const {
   platform::MutexLock lock(mutex_);

@@ -85,9 +85,12 @@ at::Tensor Evaluator::Positions(int64_t length, int64_t members, const Batch& ba
   constexpr auto kPurpose = random::Purpose::kEvaluationPositions;
   const auto step = static_cast<uint64_t>(length);
   if (positions_.each()) {
-    std::vector<double> own = positions_.WithOffset(batch.ids, options_.seed, kPurpose, step);
-    // An input of a user has no ids.
-    if (positions_.from_data()) own.resize(static_cast<size_t>(rows * tokens));
+    std::vector<double> own;
+    if (positions_.from_data()) {
+      own = positions_.WithOffset(batch.ids, options_.seed, kPurpose, step);
+      // An input of a user has no ids.
+      own.resize(static_cast<size_t>(rows * tokens));
+    }
     for (int64_t row = first; !positions_.from_data() && row < first + rows; ++row) {
       const std::vector<double> drawn =
           positions_.DrawOne(options_.seed, kPurpose, step, static_cast<uint32_t>(row), tokens);

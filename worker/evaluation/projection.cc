@@ -58,8 +58,10 @@ std::vector<v1::Projection> ProjectActivations(const Evaluator& evaluator,
     projection.set_length(length);
     projection.set_sequences(static_cast<int32_t>(activations[0].size(0)));
     projection.set_tokens(static_cast<int32_t>(activations[0].size(1)));
-    projection.set_depths(static_cast<int32_t>(activations.size()));
-    for (size_t depth = 0; depth < activations.size(); ++depth) {
+    // A looped network may have other depths at other lengths; those of both are comparable.
+    const size_t depths = std::min(components.size(), activations.size());
+    projection.set_depths(static_cast<int32_t>(depths));
+    for (size_t depth = 0; depth < depths; ++depth) {
       const at::Tensor coordinates =
           Coordinates(components[depth], activations[depth].flatten(0, 1))
               .to(at::kFloat)

@@ -301,6 +301,8 @@ TEST_F(PythonNetworkTest, BiasOfAnEncodingTrainsAlike) {
       auto& formula = *trial.mutable_encoding()->mutable_parameters();
       formula.erase("embedding");
       formula.erase("angle");
+      formula.erase("scale");
+      formula.erase("magnitude");
       formula["logits"].set_string_value("-a * abs(q - k)");
       formula["parameters"].set_string_value("a per head = 0.5");
     }
