@@ -1,5 +1,6 @@
 #include "specification/message_reader.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -290,8 +291,8 @@ class Reader {
              absl::StrCat("got ", Shown(node), ", expected a name, or a name with parameters"));
       return;
     }
-    // Only a formula's parameters, whose settings may contain one list, and the arguments of a
-    // user's module may be maps or lists.
+    // Of the others, only a formula's parameters, whose settings may contain one list, and the
+    // arguments of a user's module may be maps or lists.
     const auto is = [&](absl::string_view name) {
       return absl::c_any_of(node.children, [&](const auto& child) {
         return child.first == "name" && child.second->text == name;
@@ -343,7 +344,8 @@ class Reader {
       return;
     }
     google::protobuf::Value value;
-    if (ReadScalars(node, path, depth, value)) {
+    // An encoding beside another is a component, perhaps with a list.
+    if (ReadScalars(node, path, name == "beside" ? std::max(depth, 2) : depth, value)) {
       (*component.mutable_parameters())[name] = std::move(value);
     }
   }
