@@ -157,14 +157,15 @@ at::Tensor ForKernels(const at::Tensor& term) {
   return term.defined() ? term.to(at::kFloat).contiguous() : term;
 }
 
-// ForKernels of u and w, which are not copied if each member's numbers are contiguous.
+// ForKernels of u and w, which are not copied if each member's numbers are contiguous and its own
+// (ParameterSet::Copies).
 std::pair<at::Tensor, at::Tensor> BiasesForKernels(const AttentionTerms& terms) {
   if (!terms.content_bias.defined() || !terms.position_bias.defined()) {
     return {ForKernels(terms.content_bias), ForKernels(terms.position_bias)};
   }
   const at::Tensor u = ByMember(terms.content_bias.to(at::kFloat)),
                    w = ByMember(terms.position_bias.to(at::kFloat));
-  if (u.stride(0) == w.stride(0)) return {u, w};
+  if (u.stride(0) == w.stride(0) && u.stride(0) != 0) return {u, w};
   return {u.contiguous(), w.contiguous()};
 }
 

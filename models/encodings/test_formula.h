@@ -17,7 +17,7 @@ inline void GiveFormula(const std::string& encoding, catalogue::Parameters& give
             std::string("s * where(c < d / 2, sin(p * 10000^(-2 * c / d)), cos(p / 7))"));
   given.Set("angle", std::string("g * p * 100^(-2 * i / d)"));
   given.Set("scale", std::string("1 + r * sin(q) / (h + 2)"));
-  given.Set("magnitude", std::string("((2 * i + 0.4 * d) / (1.4 * d))^(m * p / 512)"));
+  given.Set("magnitude", std::string("((2 * i + 0.4 * d) / (1.4 * d))^(m * p / 4096)"));
   given.Set(
       "parameters",
       std::string("a per head = 1; b per layer = 0.1; f fixed per head = 0.5; "

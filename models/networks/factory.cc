@@ -32,6 +32,8 @@ absl::Status Check(const NetworkEntry& network, const catalogue::Parameters& par
   if (network.check != nullptr) network.check(parameters, "network", problems);
   EncodingContext context = network.encoding_context(parameters);
   context.longest_sequence = longest_sequence;
+  // Who knows the examples has checked their ids.
+  context.largest_id = 0;
   for (const EncodingEntry* encoding : EncodingEntries()) {
     if (encoding->name != encoding_name) continue;
     CheckEncoding(*encoding, encoding_parameters, context, "encoding", problems);

@@ -332,7 +332,8 @@ absl::StatusOr<v1::StreamEventsResponse> TestCoordinator::Send(
   request.set_lease_id(lease.lease_id());
   request.set_fencing_token(lease.fencing_token());
   request.mutable_events()->Assign(events.begin(), events.end());
-  return Do<v1::StreamEventsResponse>([&] { return core_->intake().Store(request, principal_); });
+  return Do<v1::StreamEventsResponse>([&] { return core_->intake().Store(request, principal_); },
+                                      static_cast<int64_t>(request.ByteSizeLong()));
 }
 
 absl::Status TestCoordinator::Upload(const v1::Lease& lease, int trial, int64_t step,

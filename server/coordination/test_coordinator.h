@@ -145,13 +145,14 @@ class TestCoordinator {
   void set_measure_disk(DiskReserve::Measure measure) { measure_disk_ = std::move(measure); }
 
  private:
-  // Runs a command on the loop and waits for its answer.
+  // Runs a command on the loop and waits for its answer. `bytes` as of CommandLoop::Post.
   template <typename Response>
-  absl::StatusOr<Response> Do(std::function<absl::StatusOr<Response>()> apply) {
+  absl::StatusOr<Response> Do(std::function<absl::StatusOr<Response>()> apply, int64_t bytes = 0) {
     std::promise<absl::StatusOr<Response>> answer;
-    core_->loop().Post<Response>(std::move(apply), [&answer](absl::StatusOr<Response> response) {
-      answer.set_value(std::move(response));
-    });
+    core_->loop().Post<Response>(
+        std::move(apply),
+        [&answer](absl::StatusOr<Response> response) { answer.set_value(std::move(response)); },
+        bytes);
     return answer.get_future().get();
   }
   CoreOptions options_;

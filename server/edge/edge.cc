@@ -830,6 +830,7 @@ absl::Status Edge::CheckReachable(absl::Duration patience) {
   // If the socket is bound to every address, this one leads to the loopback address.
   sockaddr_storage to = LocalAddress(listeners_.front().get());
   const platform::Descriptor client(socket(to.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!client.is_open()) return absl::UnavailableError(std::strerror(errno));
   for (const int option : {SO_RCVTIMEO, SO_SNDTIMEO}) {
     const timeval limit = absl::ToTimeval(patience);
     setsockopt(client.get(), SOL_SOCKET, option, &limit, sizeof(limit));
@@ -838,8 +839,7 @@ absl::Status Edge::CheckReachable(absl::Duration patience) {
   sockaddr_storage from = to;
   PortIn(reinterpret_cast<sockaddr*>(&from)) = 0;
   const socklen_t size = to.ss_family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
-  if (!client.is_open() ||
-      bind(client.get(), reinterpret_cast<const sockaddr*>(&from), size) != 0) {
+  if (bind(client.get(), reinterpret_cast<const sockaddr*>(&from), size) != 0) {
     return absl::UnavailableError(std::strerror(errno));
   }
   own_port_ = PortOf(LocalAddress(client.get()));

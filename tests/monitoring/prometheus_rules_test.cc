@@ -69,12 +69,14 @@ TEST_F(PrometheusRulesTest, RulesAreValid) {
 }
 
 TEST_F(PrometheusRulesTest, RulesPassTheirCases) {
-  ExpectOk({"test", "rules", std::string(kDirectory) + "rules_test.yml"});
+  ExpectOk({"test", "rules", std::string(kDirectory) + "rules_test.yml",
+            std::string(kDirectory) + "rules_hours_test.yml"});
 }
 
 TEST_F(PrometheusRulesTest, EveryRuleHasACase) {
   const std::string directory = kDirectory;
-  const std::string cases = ReadText(directory + "rules_test.yml");
+  const std::string cases =
+      ReadText(directory + "rules_test.yml") + ReadText(directory + "rules_hours_test.yml");
   const std::set<std::string> firing = FiringAlerts(cases);
   const std::vector<std::string> alerts =
       NamesBehind(ReadText(directory + "alerts.yml"), {"- alert: "});
