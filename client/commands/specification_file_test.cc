@@ -108,7 +108,7 @@ TEST_F(ExampleFilesTest, FolderOfANetworkIsReadWhole) {
   const std::string path = File("net.yaml",
                                 "name: mine\ntasks: reverse_string\nnetworks: {name: python, file: "
                                 "my net, class: Net}\nencodings: own\nlearning_rates: 0.001\n"
-                                "training: {steps: 10}\n");
+                                "training: {steps: 10, lengths: 1..2}\nevaluation: {lengths: 2}\n");
   EXPECT_EQ(Run({"validate", path}), 2);
   EXPECT_THAT(err_, HasSubstr("my net has no __init__.py, which has the class"));
   std::ofstream(folder + "/__init__.py") << "from .json import Net\n";
