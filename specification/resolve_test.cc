@@ -585,6 +585,7 @@ TEST(ResolveTest, EveryExperimentHasItsStatedTrials) {
       {"randomized_positional_encodings/table3.yaml", 15 * 2 * 3 * 10},
       {"randomized_positional_encodings/table4.yaml", 15 * 11 * 3 * 10},
       {"randomized_positional_encodings/table5.yaml", 15 * 3 * 10},
+      {"reproduced/precisions.yaml", 10},
       {"reproduced/table1_gcn.yaml", 2 * 2 * 10},
       {"reproduced/table1_short.yaml", 15 * 4},
       {"reproduced/ten_seeds.yaml", 4 * 4 * 10},

@@ -162,7 +162,7 @@ TEST_F(ExampleSetTest, PositionsBelongToEveryValueOfEveryLine) {
   const ExampleSet& set = *loaded->set;
   const Example& longer = set.training.at(2).examples.at(0);
   EXPECT_THAT(absl::MakeConstSpan(set.positions).subspan(longer.first, 3), ElementsAre(2, 0, 2));
-  EXPECT_EQ(LoadText(without)->largest_position, -1);
+  EXPECT_EQ(LoadText(without, without)->largest_position, -1);
 
   EXPECT_EQ(Refusal(with + without, with),
             "my_train.jsonl:2: has no positions, but the lines before it have");

@@ -96,6 +96,8 @@ class LinesTest(FigureCase):
         self.assertEqual((series[0].style.dashes, series[2].style.dashes), (0, 1))
         self.assertNotEqual(series[0].style.hex_color, series[1].style.hex_color)
         self.assertEqual(series[3].name, "Randomized RoPE max_position=4096")
+        for i in range(3):
+            self.assertNotEqual(series[3].style.hex_color, series[i].style.hex_color)
 
     def test_choices_of_positions_are_told_apart(self):
         experiment = plotted()
@@ -110,8 +112,6 @@ class LinesTest(FigureCase):
         self.assertEqual([one.name for one in series], ["RoPE", "Shift RoPE", "Uniform reals RoPE"])
         self.assertEqual([one.style.dashes for one in series], [0, 1, 1])
         self.assertEqual(len({(one.style.hex_color, one.style.marker) for one in series[1:]}), 2)
-        for i in range(3):
-            self.assertNotEqual(series[3].style.hex_color, series[i].style.hex_color)
 
     def test_encoding_has_one_colour_in_all_figures(self):
         looks = []
