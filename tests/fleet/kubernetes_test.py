@@ -76,7 +76,7 @@ class KubernetesTest(unittest.TestCase):
                 }
             with self.subTest(name):
                 kubernetes_validate.validate(manifest, version, strict=True)
-        self.assertEqual(kinds, {"StatefulSet", "Service", "PodDisruptionBudget", "Job", "ScaledJob"})
+        self.assertEqual(kinds, {"StatefulSet", "Service", "PodDisruptionBudget", "NetworkPolicy", "Job", "ScaledJob"})
         print(f"valid for Kubernetes {version}")
 
     def test_kustomizations_name_existing_files(self) -> None:
@@ -99,7 +99,7 @@ class KubernetesTest(unittest.TestCase):
                 (mine / secret).write_text("secret")
             (mine / "workers/worker.token").write_text("secret")
             server = build(mine / "server")
-            self.assertEqual(sorted(server), ["PodDisruptionBudget", "Secret", "Service", "StatefulSet"])
+            self.assertEqual(sorted(server), ["NetworkPolicy", "PodDisruptionBudget", "Secret", "Service", "StatefulSet"])
             workers = mine / "workers/kustomization.yaml"
             text = workers.read_text()
             job = build(workers.parent)["Job"]
