@@ -159,7 +159,10 @@ class Handler {
       line_.length = static_cast<int64_t>(value);
       return true;
     }
-    return Refuse(not_whole.empty() ? absl::StrCat(value) : not_whole);
+    if (!not_whole.empty()) return Refuse(not_whole);
+    // Six digits would not tell 1048576 from what is accepted.
+    const bool is_whole = std::floor(value) == value && std::abs(value) < 1e15;
+    return Refuse(is_whole ? absl::StrCat(static_cast<int64_t>(value)) : absl::StrCat(value));
   }
 
   bool Refuse(const std::string& given) {
