@@ -115,8 +115,9 @@ ValueKind KindOf(const std::string& full_name, const OptionDescription& option) 
   if (option.value == "FILE" || option.value == "PATH") return ValueKind::kFile;
   if (option.value == "DIR") return ValueKind::kDirectory;
   static const auto& kFreeValues = *new std::set<std::string>{
-      "C",    "N",    "K",          "S",      "L",    "H",     "DEVICE", "HOST:PORT", "ID",
-      "LIST", "NAME", "NAME=VALUE", "PIXELS", "RATE", "SHARE", "TEXT",   "TIME",      "TOKENS"};
+      "C",         "N",    "K",    "S",      "L",          "H",      "DEVICE",
+      "HOST:PORT", "ID",   "LIST", "NAME",   "NAME=VALUE", "PIXELS", "RATE",
+      "SHARE",     "TEXT", "TIME", "TOKENS", "WORKER"};
   return kFreeValues.count(option.value) > 0 ? ValueKind::kFree : ValueKind::kUnknown;
 }
 

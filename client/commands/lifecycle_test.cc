@@ -154,7 +154,7 @@ TEST_F(LifecycleTest, ChangesNeedAFullName) {
     EXPECT_THAT(err_, HasSubstr("this command needs a full name, such as e-1")) << command[0];
   }
   EXPECT_NE(Run({"cancel", ""}), kSuccess);
-  EXPECT_THAT(err_, HasSubstr("the name of the experiment is empty"));
+  EXPECT_THAT(err_, HasSubstr("give the name of an experiment or a trial"));
   EXPECT_EQ(Run({"show", "e-1"}), kSuccess);
   EXPECT_THAT(out_, HasSubstr("6 queued"));
 }

@@ -153,7 +153,7 @@ TEST_F(ExampleSetTest, MasksApplyToTheirLineOnly) {
 
 TEST_F(ExampleSetTest, PositionsBelongToEveryValueOfEveryLine) {
   const std::string with = "{\"input\": [1], \"target\": [1, 0], \"positions\": [1, 0, 7]}\n";
-  const std::string without = "{\"input\": [0], \"target\": [0, 1]}\n";
+  const std::string without = "{\"input\": [1], \"target\": [1, 0]}\n";
   const auto loaded =
       LoadText(with + "{\"input\": [0, 1], \"target\": [1], \"positions\": [2, 0, 2]}\n", with);
   ASSERT_TRUE(loaded.ok()) << loaded.status();
