@@ -101,7 +101,7 @@ TEST_P(ShellsTest, CompletesCommandsOptionsAndNames) {
   EXPECT_EQ(Complete("lengthwise watch --unt"), Whole("lengthwise watch --until"));
   EXPECT_EQ(Complete("lengthwise watch --until run"), Whole("lengthwise watch --until running"));
   EXPECT_EQ(Complete("lengthwise watch --until=run"), Whole("lengthwise watch --until=running"));
-  EXPECT_EQ(Complete("lengthwise tasks bucket"), Whole("lengthwise tasks bucket_sort"));
+  EXPECT_EQ(Complete("lengthwise tasks latin"), Whole("lengthwise tasks latin_square"));
   EXPECT_EQ(Complete("lengthwise plot table1-1 --figure accuracy_by"),
             Whole("lengthwise plot table1-1 --figure accuracy_by_length"));
 }
