@@ -12,7 +12,6 @@ needs the Python package of this repository (python/).
 
 from __future__ import annotations
 
-import argparse
 import json
 import re
 import statistics
@@ -23,7 +22,16 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE / "reproduced"))
 
-from make_page import Row, drawn_from, hours_of, machines, read_csv, write_csv
+from make_page import (
+    Row,
+    drawn_from,
+    facts_of,
+    hours_of,
+    machines,
+    only_checks,
+    read_csv,
+    write_csv,
+)
 
 BLOCK = re.compile(r"(?P<begin><!-- results of (?P<name>\w+) -->\n).*?(?P<end><!-- end -->\n)", re.DOTALL)
 COLUMNS = ["trial", "task", "network", "encoding", "length", "seen", "accuracy"]
@@ -52,12 +60,7 @@ def collect(site: Path, machine: str) -> str:
         trial = trials[one["trial"]]
         kept = {column: one[column] for column in COLUMNS} | {
             "trial": one["trial"].split("/")[-1],
-            "training_seconds": f"{float(trial['training_seconds']):.1f}",
-            "started": trial["start_time"][:16].replace("T", " "),
-            "ended": trial["end_time"][:16].replace("T", " "),
-            "machine": machine,
-            "instruction_set": trial["instruction_set"],
-            "revision": trial["source_revision"][:7],
+            **facts_of(trial, machine),
         }
         rows.append(kept)
     path = raw_file(readme_of(name), name)
@@ -151,15 +154,7 @@ def draw(raw: Sequence[Row], path: Path) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--add", type=Path, metavar="SITE", help="keep what this folder of `lengthwise publish` has")
-    parser.add_argument("--machine", help="where it was trained, for the page")
-    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 where a page is not up to date")
-    arguments = parser.parse_args()
-    if arguments.add:
-        if not arguments.machine:
-            parser.error("--machine is required with --add: the page names the machine that trained")
-        print(collect(arguments.add, arguments.machine), file=sys.stderr)
+    check = only_checks(__doc__, collect)
     stale: list[Path] = []
     for readme in sorted(HERE.glob("*/README.md")):
         text = made = readme.read_text(encoding="utf-8")
@@ -171,15 +166,15 @@ def main() -> int:
             picture = readme.parent / "pictures" / f"{name}.svg"
             if raw and (not picture.exists() or drawn_from(raw) not in picture.read_text(encoding="utf-8")):
                 stale.append(picture)
-                if not arguments.check:
+                if not check:
                     draw(raw, picture)
         if made != text:
             stale.append(readme)
-            if not arguments.check:
+            if not check:
                 readme.write_text(made, encoding="utf-8")
     for path in stale:
-        print(f"{path} {'is not what the results make' if arguments.check else 'written'}", file=sys.stderr)
-    return 1 if stale and arguments.check else 0
+        print(f"{path} {'is not what the results make' if check else 'written'}", file=sys.stderr)
+    return 1 if stale and check else 0
 
 
 if __name__ == "__main__":

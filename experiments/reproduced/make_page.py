@@ -134,6 +134,18 @@ def write_csv(path: Path, columns: Sequence[str], rows: Iterable[Row]) -> None:
         writer.writerows(rows)
 
 
+def facts_of(trial: Row, machine: str) -> Row:
+    """When, where and with what a trial of a folder of `lengthwise publish` was trained."""
+    return {
+        "training_seconds": f"{float(trial['training_seconds']):.1f}",
+        "started": trial["start_time"][:16].replace("T", " "),
+        "ended": trial["end_time"][:16].replace("T", " "),
+        "machine": machine,
+        "instruction_set": trial["instruction_set"],
+        "revision": trial["source_revision"][:7],
+    }
+
+
 def collect(site: Path, machine: str) -> str:
     """Adds the trials that have succeeded of a folder that `lengthwise publish` wrote; returns what it is about."""
     name = json.loads((site / "specification.json").read_text(encoding="utf-8"))["name"]
@@ -164,13 +176,8 @@ def collect(site: Path, machine: str) -> str:
             source.place: one["length"],
             source.measure: one[source.measure],
             "steps": trial["steps"],
-            "training_seconds": f"{float(trial['training_seconds']):.1f}",
-            "started": trial["start_time"][:16].replace("T", " "),
-            "ended": trial["end_time"][:16].replace("T", " "),
-            "machine": machine,
-            "instruction_set": trial["instruction_set"],
             "threads": trial["threads"],
-            "revision": trial["source_revision"][:7],
+            **facts_of(trial, machine),
         }
         # A trial collected before stays: another machine may have trained it.
         rows.setdefault(tuple(row[column] for column in source.key), row)
@@ -839,8 +846,9 @@ between their start and their end. For example, seeds 8 and 9 of Figure 4 have m
 """
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def only_checks(description: str | None, collect: Callable[[Path, str], str]) -> bool:
+    """Reads the command line of a program that makes pages, and collects what --add names."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--add", type=Path, metavar="SITE", help="add what this folder of `lengthwise publish` has")
     parser.add_argument("--machine", help="where it was trained, for the page")
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 where a page is not up to date")
@@ -849,6 +857,11 @@ def main() -> int:
         if not arguments.machine:
             parser.error("--machine is required with --add: the page names the machine that trained")
         print(collect(arguments.add, arguments.machine), file=sys.stderr)
+    return bool(arguments.check)
+
+
+def main() -> int:
+    check = only_checks(__doc__, collect)
     found = {source: cells_of(source, read_published(source), read_raw(source)) for source in SOURCES}
     short_raw = read_raw(SHORT)
     short = short_rows(short_raw)
@@ -879,7 +892,7 @@ def main() -> int:
         for path, (shown, _) in drawn.items()
         if not path.exists() or drawn_from(shown) not in path.read_text(encoding="utf-8")
     ]
-    if arguments.check:
+    if check:
         stale += [path for path, text in texts.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
         for path in stale:
             print(f"{path} is not what the results make; run {Path(__file__).name}", file=sys.stderr)
