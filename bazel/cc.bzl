@@ -9,10 +9,7 @@ Two sources of one target must not have the same name in their anonymous namespa
 """
 
 # Sources in one compilation. More save time in a full build, and cost time when one of them is changed.
-_SOURCES_AT_A_TIME = 8
-
-# Test files change together less often than a whole folder is built.
-_TESTS_AT_A_TIME = 12
+_SOURCES_AT_A_TIME = 12
 
 def _is_compiled(source):
     return source.endswith(".cc")
@@ -30,9 +27,9 @@ _include_sources = rule(
     },
 )
 
-def _split(sources, size):
-    """Splits sources, in their order, into the fewest groups of at most `size`, all of about the same length."""
-    count = (len(sources) + size - 1) // size
+def _split(sources):
+    """Splits sources, in their order, into the fewest groups, all of about the same length."""
+    count = (len(sources) + _SOURCES_AT_A_TIME - 1) // _SOURCES_AT_A_TIME
     return [sources[len(sources) * i // count:len(sources) * (i + 1) // count] for i in range(count)]
 
 def _precompiled(deps):
@@ -47,10 +44,10 @@ def _precompiled(deps):
             return name
     return None
 
-def _together(name, srcs, deps, apart, size, precompiled, suffix):
+def _together(name, srcs, deps, apart, precompiled, suffix):
     """Declares the files that include srcs. Returns the attributes srcs, textual_hdrs and deps of the target."""
     compiled = [source for source in srcs if _is_compiled(source)]
-    groups = _split([source for source in compiled if source not in apart], size) + ([apart] if apart else [])
+    groups = _split([source for source in compiled if source not in apart]) + ([apart] if apart else [])
     if not compiled or (len(groups) == len(compiled) and not precompiled):
         return dict(srcs = srcs, textual_hdrs = [], deps = deps)
     outs = ["%s_unity/%d%s.cc" % (name, index, suffix) for index in range(len(groups))]
@@ -77,7 +74,7 @@ def _together(name, srcs, deps, apart, size, precompiled, suffix):
         }),
     )
 
-def cc_library(name, srcs = [], deps = [], apart = [], textual_hdrs = [], **kwargs):
+def cc_library(name, srcs = [], deps = [], apart = [], textual_hdrs = [], precompiled = None, **kwargs):
     """A native cc_library, compiled as above.
 
     Args:
@@ -86,9 +83,10 @@ def cc_library(name, srcs = [], deps = [], apart = [], textual_hdrs = [], **kwar
       deps: libraries.
       apart: those of srcs that are not compiled together with others: //tests/faults replaces them at link time.
       textual_hdrs: as of the native rule.
+      precompiled: name in bazel/precompiled, if not the one that suits deps.
       **kwargs: passed on.
     """
-    attributes = _together(name, srcs, deps, apart, _SOURCES_AT_A_TIME, _precompiled(deps), "")
+    attributes = _together(name, srcs, deps, apart, precompiled or _precompiled(deps), "")
     attributes["textual_hdrs"] = textual_hdrs + attributes["textual_hdrs"]
     native.cc_library(name = name, **dict(kwargs, **attributes))
 
@@ -116,7 +114,6 @@ def cc_tests(name, tests, deps, files = [], size = "small", data = [], env = {},
         [test + "_test.cc" for test in tests] + files,
         deps,
         [],
-        _TESTS_AT_A_TIME,
         (_precompiled(deps) or "messages") + "_test",
         "_test",
     )

@@ -1,4 +1,4 @@
-"""Precompiled headers: other people's headers that most sources include, parsed once (cc.bzl includes them)."""
+"""Precompiled headers: headers of other people, and of our messages, that most sources include, parsed once."""
 
 load("@bazel_tools//tools/build_defs/cc:action_names.bzl", "CPP_COMPILE_ACTION_NAME")
 load("@bazel_tools//tools/cpp:toolchain_utils.bzl", "find_cpp_toolchain")
@@ -7,7 +7,7 @@ def _precompiled_header_impl(ctx):
     # GCC looks for HEADER.gch beside HEADER, and parses HEADER where the two were compiled with other options.
     header = ctx.actions.declare_file(ctx.label.name + ".h")
     compiled = ctx.actions.declare_file(ctx.label.name + ".h.gch")
-    ctx.actions.write(header, "".join(["#include <%s>\n" % included for included in ctx.attr.headers]))
+    ctx.actions.write(header, "".join(["#include \"%s\"\n" % included for included in ctx.attr.headers]))
     toolchain = find_cpp_toolchain(ctx)
     features = cc_common.configure_features(
         ctx = ctx,
@@ -55,7 +55,7 @@ def _precompiled_header_impl(ctx):
 
 precompiled_header = rule(
     implementation = _precompiled_header_impl,
-    doc = "Compiles `#include <HEADER>` of each of `headers`. A target that depends on it finds it as PACKAGE/NAME.h.",
+    doc = "Compiles `#include \"HEADER\"` of each of `headers`. A target that depends on it finds it as PACKAGE/NAME.h.",
     attrs = {
         "deps": attr.label_list(providers = [CcInfo]),
         "headers": attr.string_list(),
