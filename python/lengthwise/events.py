@@ -2,18 +2,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields
 from datetime import datetime, timezone
-from typing import Any, Union
+from typing import Any, TypeVar, Union
 
 import numpy
+from google.protobuf.descriptor import EnumDescriptor, FieldDescriptor
 from google.protobuf.internal.enum_type_wrapper import EnumTypeWrapper
+from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
 from numpy.typing import NDArray
 
 from lengthwise._proto import event_pb2
 from lengthwise.errors import damaged
+
+T = TypeVar("T")
 
 
 def to_datetime(time: Timestamp) -> datetime:
@@ -26,7 +30,11 @@ def to_datetime(time: Timestamp) -> datetime:
 
 def name_of(kind: EnumTypeWrapper, number: int) -> str:
     """The name of an enum's value, or its number if only a later release knows it."""
-    return kind.Name(number) if number in kind.values() else str(number)
+    return _enum_name(kind.DESCRIPTOR, number)
+
+
+def _enum_name(kind: EnumDescriptor, number: int) -> str:
+    return kind.values_by_number[number].name if number in kind.values_by_number else str(number)
 
 
 def _shaped(data: bytes, shape: tuple[int, ...], what: str) -> NDArray[numpy.float32]:
@@ -235,96 +243,81 @@ def _score(accuracy: float) -> float | None:
     return None if accuracy < 0 else accuracy
 
 
+# Of arrays, by the type of a field's numbers.
+_ARRAYS: dict[int, Any] = {
+    FieldDescriptor.CPPTYPE_INT32: numpy.int32,
+    FieldDescriptor.CPPTYPE_INT64: numpy.int64,
+    FieldDescriptor.CPPTYPE_FLOAT: numpy.float32,
+    FieldDescriptor.CPPTYPE_DOUBLE: numpy.float64,
+}
+
+
+def _value(message: Message, field: FieldDescriptor) -> Any:
+    """Several numbers are an array, an enum's value is its name, and what is optional and absent is None."""
+    value = getattr(message, field.name)
+    if isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
+        return numpy.array(value, _ARRAYS[field.cpp_type]) if field.cpp_type in _ARRAYS else list(value)
+    if field.enum_type is not None:
+        return _enum_name(field.enum_type, value)
+    return value if field.containing_oneof is None or message.HasField(field.name) else None
+
+
+def _read(kind: Callable[..., T], message: Message, **others: Any) -> T:
+    """A dataclass of the message's fields of the same names, but for the values in `others`."""
+    of_message = message.DESCRIPTOR.fields_by_name
+    names = [one.name for one in fields(kind) if one.name not in others]  # type: ignore[arg-type]
+    return kind(**others, **{name: _value(message, of_message[name]) for name in names})
+
+
+# By its field in Event: a fact's class, and the values of what is not a field of the message.
+_FACTS: dict[str, tuple[Callable[..., Event], Callable[[Any], dict[str, Any]]]] = {
+    "state_change": (
+        StateChange,
+        lambda change: {
+            # A word of Python.
+            "old": name_of(event_pb2.TrialState, getattr(change, "from")),
+            "new": name_of(event_pb2.TrialState, change.to),
+        },
+    ),
+    "training_points": (
+        TrainingPoints,
+        lambda points: {"mean_losses": numpy.array(points.mean_losses or points.losses, numpy.float32)},
+    ),
+    "length_accuracies": (
+        LengthAccuracies,
+        lambda measured: {
+            "sequence_counts": numpy.array(sequence_counts(measured), numpy.int32),
+            "metrics": {metric.name: numpy.array(metric.values, numpy.float64) for metric in measured.metrics},
+        },
+    ),
+    "checkpoint": (Checkpoint, lambda checkpoint: {}),
+    "outcome": (
+        Outcome,
+        lambda outcome: {
+            "seen_accuracy": _score(outcome.seen_accuracy),
+            "unseen_accuracy": _score(outcome.unseen_accuracy),
+        },
+    ),
+    "log_line": (LogLine, lambda line: {}),
+}
+
+
 def to_event(event: event_pb2.Event) -> Event | None:
     """None for a kind of fact that this version does not know, and for attention maps and projections."""
-    fact = {
-        "trial": event.trial,
-        "position": event.position,
-        "attempt": event.attempt,
-        "step": event.step,
-        "time": to_datetime(event.time),
-    }
-    return _to_event(event, fact)
-
-
-def _to_event(event: event_pb2.Event, fact: dict[str, object]) -> Event | None:
-    kind = event.WhichOneof("fact")
-    if kind == "state_change":
-        change = event.state_change
-        return StateChange(
-            **fact,  # type: ignore[arg-type]
-            # A word of Python.
-            old=name_of(event_pb2.TrialState, getattr(change, "from")),
-            new=name_of(event_pb2.TrialState, change.to),
-            reason=change.reason,
-            worker=change.worker,
-            actor=change.actor,
-            resumed_from_step=change.resumed_from_step,
-        )
-    if kind == "training_points":
-        points = event.training_points
-        return TrainingPoints(
-            **fact,  # type: ignore[arg-type]
-            steps=numpy.array(points.steps, numpy.int64),
-            losses=numpy.array(points.losses, numpy.float32),
-            accuracies=numpy.array(points.accuracies, numpy.float32),
-            gradient_norms=numpy.array(points.gradient_norms, numpy.float32),
-            lengths=numpy.array(points.lengths, numpy.int32),
-            mean_losses=numpy.array(points.mean_losses or points.losses, numpy.float32),
-        )
-    if kind == "length_accuracies":
-        measured = event.length_accuracies
-        return LengthAccuracies(
-            **fact,  # type: ignore[arg-type]
-            final=measured.final,
-            lengths=numpy.array(measured.lengths, numpy.int32),
-            accuracies=numpy.array(measured.accuracies, numpy.float64),
-            losses=numpy.array(measured.losses, numpy.float64),
-            sequence_counts=numpy.array(sequence_counts(measured), numpy.int32),
-            sequences=measured.sequences,
-            training_seconds=measured.training_seconds,
-            seen_accuracy=measured.seen_accuracy if measured.HasField("seen_accuracy") else None,
-            unseen_accuracy=measured.unseen_accuracy if measured.HasField("unseen_accuracy") else None,
-            training_accuracy=measured.training_accuracy if measured.HasField("training_accuracy") else None,
-            validation_accuracy=measured.validation_accuracy if measured.HasField("validation_accuracy") else None,
-            metrics={metric.name: numpy.array(metric.values, numpy.float64) for metric in measured.metrics},
-        )
-    if kind == "checkpoint":
-        return Checkpoint(
-            **fact,  # type: ignore[arg-type]
-            sha256=event.checkpoint.sha256,
-            size_bytes=event.checkpoint.size_bytes,
-        )
-    if kind == "outcome":
-        outcome = event.outcome
-        return Outcome(
-            **fact,  # type: ignore[arg-type]
-            kind=name_of(event_pb2.Outcome.Kind, outcome.kind),
-            reason=outcome.reason,
-            seen_accuracy=_score(outcome.seen_accuracy),
-            unseen_accuracy=_score(outcome.unseen_accuracy),
-            training_seconds=outcome.training_seconds,
-            training_steps=outcome.training_steps,
-        )
-    if kind == "log_line":
-        return LogLine(
-            **fact,  # type: ignore[arg-type]
-            severity=name_of(event_pb2.LogLine.Severity, event.log_line.severity),
-            text=event.log_line.text,
-        )
-    return None
+    time, name = to_datetime(event.time), event.WhichOneof("fact")
+    if name not in _FACTS:
+        return None
+    kind, others_of = _FACTS[name]
+    message = getattr(event, name)
+    return _read(
+        kind, message, trial=event.trial, position=event.position, attempt=event.attempt, step=event.step, time=time,
+        **others_of(message),
+    )  # fmt: skip
 
 
 def to_progress(progress: event_pb2.TrialProgress) -> Progress:
-    return Progress(
-        trial=progress.trial,
-        phase=name_of(event_pb2.TrialProgress.Phase, progress.phase),
-        done=progress.done,
-        total=progress.total,
-        steps_per_second=progress.steps_per_second,
-        loss=None if math.isnan(progress.loss) else progress.loss,
-        seconds_left=progress.seconds_left or None,
-    )
+    loss = None if math.isnan(progress.loss) else progress.loss
+    return _read(Progress, progress, loss=loss, seconds_left=progress.seconds_left or None)
 
 
 def to_attention_maps(parts: Iterable[event_pb2.AttentionMap], trial: str) -> list[AttentionMap]:
@@ -340,46 +333,26 @@ def to_attention_maps(parts: Iterable[event_pb2.AttentionMap], trial: str) -> li
             if last.probabilities.shape[1:] != probabilities.shape[1:]:
                 raise damaged(f"{what} do not have the size of their shape: their parts differ")
             probabilities = numpy.concatenate([last.probabilities, probabilities])
-        maps.append(
-            AttentionMap(
-                length=part.length,
-                input_number=part.input_number,
-                sequence=part.sequence,
-                tokens=numpy.array(part.tokens, numpy.int32),
-                numbers=numpy.array(part.numbers, numpy.float64),
-                positions=numpy.array(part.real_positions or part.positions, "f8" if part.real_positions else "i8"),
-                probabilities=probabilities,
-            )
-        )
+        positions = numpy.array(part.real_positions or part.positions, "f8" if part.real_positions else "i8")
+        maps.append(_read(AttentionMap, part, positions=positions, probabilities=probabilities))
     return maps
 
 
 def to_projection(projection: event_pb2.Projection) -> Projection:
-    return Projection(
-        fitted_length=projection.fitted_length,
-        length=projection.length,
-        coordinates=_shaped(
-            projection.coordinates, (projection.depths, projection.sequences, projection.tokens, 2), "projections"
-        ),
-        explained_variance=numpy.array(projection.explained_variance, numpy.float64)[
-            : len(projection.explained_variance) // 2 * 2
-        ].reshape(-1, 2),
+    shape = projection.depths, projection.sequences, projection.tokens, 2
+    variance = numpy.array(projection.explained_variance, numpy.float64)
+    return _read(
+        Projection,
+        projection,
+        coordinates=_shaped(projection.coordinates, shape, "projections"),
+        explained_variance=variance[: len(variance) // 2 * 2].reshape(-1, 2),
     )
 
 
 def to_answer(answer: event_pb2.Answer) -> Answer:
-    return Answer(
-        answer.length, answer.sequence, answer.input_number, answer.input,
-        list(answer.expected), list(answer.given), list(answer.wrong), answer.separator,
-    )  # fmt: skip
+    return _read(Answer, answer, wrong=list(answer.wrong))
 
 
 def to_sequence_scores(scores: event_pb2.SequenceScores) -> SequenceScores:
-    return SequenceScores(
-        accuracies=numpy.array(scores.accuracies, numpy.float32),
-        losses=numpy.array(scores.losses, numpy.float32),
-        wrong_answers=[
-            WrongAnswer(answer.sequence, list(answer.places), answer.carry_into_first)
-            for answer in scores.wrong_answers
-        ],
-    )
+    wrong = [_read(WrongAnswer, answer, places=list(answer.places)) for answer in scores.wrong_answers]
+    return _read(SequenceScores, scores, wrong_answers=wrong)
