@@ -264,7 +264,7 @@ class Connection:
         failure = errors.from_rpc(error, self.settings.server)
         if isinstance(failure, errors.UnavailableError) and self._ended is not None and (reason := self._ended()):
             # Not UNAVAILABLE, after which callers try again.
-            return LengthwiseError(reason, code=grpc.StatusCode.FAILED_PRECONDITION)
+            return errors.refused(reason)
         return failure
 
     def _pause(self, error: grpc.RpcError, end: float) -> None:

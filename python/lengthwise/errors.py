@@ -29,16 +29,18 @@ class FieldViolation:
 class LengthwiseError(Exception):
     """A call failed, or cannot be made. `str()` says what to do; `violations` has a specification's mistakes."""
 
+    _CODE = grpc.StatusCode.UNKNOWN
+
     def __init__(
         self,
         message: str,
         *,
-        code: grpc.StatusCode = grpc.StatusCode.UNKNOWN,
+        code: grpc.StatusCode | None = None,
         violations: tuple[FieldViolation, ...] = (),
         retry_delay: float = 0,
     ) -> None:
         super().__init__(message)
-        self.code = code
+        self.code = code or self._CODE
         self.violations = violations
         # Seconds after which the server would take the call; 0 if it did not say.
         self.retry_delay = retry_delay
@@ -47,24 +49,27 @@ class LengthwiseError(Exception):
 class NotFoundError(LengthwiseError):
     """There is no such experiment, trial or model."""
 
+    _CODE = grpc.StatusCode.NOT_FOUND
+
 
 class UnavailableError(LengthwiseError):
     """No server at the address, or the server cannot do it now (it stops, its disk is full): try again later."""
+
+    _CODE = grpc.StatusCode.UNAVAILABLE
 
 
 class UnreachableError(UnavailableError):
     """No server at the address. `where` says which, and why: the command line adds what it can do about it."""
 
-    def __init__(self, where: str, code: grpc.StatusCode) -> None:
-        super().__init__(f"{where}; start `lengthwise_server`, or name another server", code=code)
+    def __init__(self, where: str) -> None:
+        super().__init__(f"{where}; start `lengthwise_server`, or name another server")
         self.where = where
 
 
 class UsageError(LengthwiseError):
     """An argument that cannot be meant."""
 
-    def __init__(self, message: str, violations: tuple[FieldViolation, ...] = ()) -> None:
-        super().__init__(message, code=grpc.StatusCode.INVALID_ARGUMENT, violations=violations)
+    _CODE = grpc.StatusCode.INVALID_ARGUMENT
 
 
 def refused(message: str) -> LengthwiseError:
@@ -81,10 +86,8 @@ def with_code(
     code: grpc.StatusCode, message: str, violations: tuple[FieldViolation, ...] = (), retry_delay: float = 0
 ) -> LengthwiseError:
     """An error of the class that goes with its code."""
-    if code is grpc.StatusCode.INVALID_ARGUMENT:
-        return UsageError(message, violations)
-    kind = {grpc.StatusCode.NOT_FOUND: NotFoundError, grpc.StatusCode.UNAVAILABLE: UnavailableError}
-    return kind.get(code, LengthwiseError)(message, code=code, violations=violations, retry_delay=retry_delay)
+    kind = next((one for one in (UsageError, NotFoundError, UnavailableError) if one._CODE is code), LengthwiseError)
+    return kind(message, code=code, violations=violations, retry_delay=retry_delay)
 
 
 def from_rpc(error: grpc.RpcError, server: str) -> LengthwiseError:
@@ -118,10 +121,10 @@ def from_rpc(error: grpc.RpcError, server: str) -> LengthwiseError:
     if not answered and code is not grpc.StatusCode.RESOURCE_EXHAUSTED and message.startswith(_FOREIGN):
         code, message = grpc.StatusCode.UNAVAILABLE, f"{message}; what answers is no Lengthwise server, but perhaps a proxy"
     if code is grpc.StatusCode.UNAVAILABLE and answered:
-        return UnavailableError(message, code=code, retry_delay=retry_delay)
+        return UnavailableError(message, retry_delay=retry_delay)
     if code is grpc.StatusCode.UNAVAILABLE:
         reason = message.rpartition(": ")[2] if "onnect" in message else message
-        return UnreachableError(f"cannot reach a server at {server} ({reason})", code)
+        return UnreachableError(f"cannot reach a server at {server} ({reason})")
     if code is grpc.StatusCode.DEADLINE_EXCEEDED:
         message = f"the server at {server} did not answer in time"
     if code is grpc.StatusCode.UNIMPLEMENTED:

@@ -303,16 +303,13 @@ class Experiment:
             if not -len(trials) <= index < len(trials):
                 raise errors.NotFoundError(
                     f"trial: got {index}, expected an index from 0 to {len(trials) - 1}, because {self.name} has "
-                    f"{counted(len(trials), 'trial')}",
-                    code=grpc.StatusCode.NOT_FOUND,
+                    f"{counted(len(trials), 'trial')}"
                 )
             return trials[index]
         text = id_or_index if "/" in id_or_index else f"{self.id}/{id_or_index}"
         found = names.find(self._connection, text, names.TRIAL)
         if found.experiment.name != self.name:
-            raise errors.NotFoundError(
-                f'trial: got "{id_or_index}", expected a trial of {self.id}', code=grpc.StatusCode.NOT_FOUND
-            )
+            raise errors.NotFoundError(f'trial: got "{id_or_index}", expected a trial of {self.id}')
         # A guess of the experiment or of the trial is one of both.
         return Trial(self._connection, found.trial, max(self._match, found.match))
 

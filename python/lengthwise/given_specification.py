@@ -28,7 +28,7 @@ def checked_specification(given: object) -> str | os.PathLike[str] | dict[str, A
     except RecursionError:
         raise UsageError("the specification contains itself, or is nested too deeply") from None
     if mistakes:
-        raise UsageError("\n".join(map(str, mistakes)), tuple(mistakes))
+        raise UsageError("\n".join(map(str, mistakes)), violations=tuple(mistakes))
     return plain
 
 

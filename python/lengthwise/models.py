@@ -4,11 +4,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 
-import grpc
-
 from lengthwise._proto import event_pb2, experiment_service_pb2
 from lengthwise.connection import Connection
-from lengthwise.errors import LengthwiseError
+from lengthwise.errors import damaged
 
 
 def download_model(connection: Connection, trial: str) -> Iterator[bytes]:
@@ -30,8 +28,7 @@ def download_model(connection: Connection, trial: str) -> Iterator[bytes]:
         size += len(response.data)
         yield response.data
     if size != checkpoint.size_bytes or digest.hexdigest() != checkpoint.sha256:
-        raise LengthwiseError(
+        raise damaged(
             f"the model of {trial} was damaged on its way from {connection.settings.server}: its SHA-256 is another; "
-            "try again",
-            code=grpc.StatusCode.DATA_LOSS,
+            "try again"
         )

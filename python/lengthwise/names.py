@@ -3,11 +3,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import grpc
-
 from lengthwise._proto import experiment_service_pb2, specification_pb2
 from lengthwise.connection import Connection
-from lengthwise.errors import LengthwiseError, UsageError
+from lengthwise.errors import UsageError, refused
 
 # How a text that a user gave stands for what was found.
 FULL_NAME = experiment_service_pb2.FindExperimentResponse.FULL_NAME
@@ -44,10 +42,7 @@ def file_name(name: str) -> str:
     # A first dot hides a file, a first hyphen makes it an option.
     if short.isascii() and short.isprintable() and short[:1] not in ("", ".", "-"):
         return short
-    raise LengthwiseError(
-        f'the server names "{_escape(name)}", which no file is called after; is it a lengthwise_server?',
-        code=grpc.StatusCode.FAILED_PRECONDITION,
-    )
+    raise refused(f'the server names "{_escape(name)}", which no file is called after; is it a lengthwise_server?')
 
 
 def _escape(text: str) -> str:

@@ -20,12 +20,11 @@ from lengthwise.analyses.trial_sets import (
     Trial,
     TrialSet,
     by_seed,
-    cannot,
     check_reference,
     reference_of,
     seeds_of,
 )
-from lengthwise.errors import UsageError
+from lengthwise.errors import UsageError, refused
 from lengthwise.names import short_name
 
 
@@ -85,12 +84,12 @@ def check_alike(maps: Maps, others: Maps, trial: Trial, other_encoding: str) -> 
         return f"{count:,} {what}{'' if count == 1 else 's'}"
 
     if (maps.layers, maps.heads) != (others.layers, others.heads):
-        raise cannot(
+        raise refused(
             f"{short_name(trial.name)} has {counted(maps.layers, 'layer')} of {counted(maps.heads, 'head')}, and "
             f"{other_encoding} has {others.layers} of {others.heads}: such maps cannot be compared"
         )
     if maps.sequences != others.sequences:
-        raise cannot(
+        raise refused(
             f"the maps of {short_name(trial.name)} are of {len(maps.sequences)} sequences and those of {other_encoding} of "
             f"{len(others.sequences)}, and these are not the same: record both with the same evaluation.attention_lengths, "
             "attention_sequences and seed"
@@ -137,7 +136,7 @@ def compare(subject: Subject, reference: str, kind: AttentionMeasure) -> Attenti
                 check_alike(maps, found[0][1], trial, reference)
             references[one] = found
     if not references:
-        raise cannot(f"no trial of {reference} has attention maps; {HOW_TO_RECORD_MAPS}")
+        raise refused(f"no trial of {reference} has attention maps; {HOW_TO_RECORD_MAPS}")
     comparison = AttentionComparison()
     for one in subject.sets:
         row = AttentionSimilarity(one)
@@ -162,7 +161,7 @@ def compare(subject: Subject, reference: str, kind: AttentionMeasure) -> Attenti
         else:
             comparison.without_maps.append(one.encoding)
     if len(comparison.rows) == 1 and len(subject.sets) > 1:
-        raise cannot(f"only {reference} has attention maps; {HOW_TO_RECORD_MAPS}")
+        raise refused(f"only {reference} has attention maps; {HOW_TO_RECORD_MAPS}")
     return comparison
 
 
@@ -186,7 +185,7 @@ def compare_all(subject: Subject, kind: AttentionMeasure) -> SimilarityMatrix:
     found = {one: models for one in subject.sets if (models := _models_with_maps(subject, one))}
     sets = list(found)
     if len(sets) < 2:
-        raise cannot(f"fewer than two encodings have attention maps; {HOW_TO_RECORD_MAPS}")
+        raise refused(f"fewer than two encodings have attention maps; {HOW_TO_RECORD_MAPS}")
     first = found[sets[0]][0][1]
     for one in sets:
         for trial, maps in found[one]:

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from lengthwise.analyses.measures import share_interval
 from lengthwise.analyses.recorded import scores_of
-from lengthwise.analyses.trial_sets import Subject, Trial, TrialSet, by_seed, cannot
-from lengthwise.errors import UsageError
+from lengthwise.analyses.trial_sets import Subject, Trial, TrialSet, by_seed
+from lengthwise.errors import UsageError, refused
 from lengthwise.published import parameter_of
 
 Array = NDArray[numpy.float64]
@@ -140,11 +140,11 @@ def _of_sums(
             if of_seeds:
                 found.append((one, [by_size for _, by_size in of_seeds]))
     if not found:
-        raise cannot(missing)
+        raise refused(missing)
     sizes = [set(by_size) for _, of_set in found for by_size in of_set]
     common = set.intersection(*sizes)
     if digits == 0 and not common:
-        raise cannot("the trials have no number of digits in common; choose one with --length")
+        raise refused("the trials have no number of digits in common; choose one with --length")
     size = digits or max(common)
     rows = [(one, [by_size[size] for by_size in of_set if size in by_size]) for one, of_set in found]
     rows = [(one, of_size) for one, of_size in rows if of_size]

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from lengthwise.analyses.encoding_tables import FixedEncoding, fixed_encoding, learns_tables, stored_tables
 from lengthwise.analyses.measures import cosine_similarity, procrustes_distance
-from lengthwise.analyses.trial_sets import Subject, Trial, TrialSet, by_seed, cannot
+from lengthwise.analyses.trial_sets import Subject, Trial, TrialSet, by_seed
+from lengthwise.errors import refused
 from lengthwise.names import short_name
 
 
@@ -57,19 +58,19 @@ def measure(subject: Subject, reference: FixedEncoding) -> EncodingDistances:
             for table in tables:
                 rows, width = table.shape
                 if width % 4 != 0:
-                    raise cannot(
+                    raise refused(
                         f"{short_name(trial.name)} has vectors of {width} features; fixed encodings have a multiple of four"
                     )
                 try:
                     blocks.append(procrustes_distance(table, reference.table(rows, width)))
                     cosines.append(_cosine(table, reference.table(rows, width)))
                 except ValueError as error:
-                    raise cannot(f"{short_name(trial.name)}: {error}") from None
+                    raise refused(f"{short_name(trial.name)}: {error}") from None
                 shape = rows, width
             if blocks:
                 distances.models.append(EncodingDistance(one, trial, blocks, cosines))
     if not distances.models:
-        raise cannot("no trial that succeeded has an encoding that learns a table (`learned`)")
+        raise refused("no trial that succeeded has an encoding that learns a table (`learned`)")
     for one in subject.sets:
         experiment = subject.experiment_of(one.trials[0])
         fixed = fixed_encoding(one.trials[0].specification.encoding, experiment.catalogue)

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from lengthwise import events
 from lengthwise.analyses import latin_square
 from lengthwise.analyses.recorded import HOW_TO_RECORD_MAPS, maps_of
-from lengthwise.analyses.trial_sets import Subject, Trial, TrialSet, by_seed, cannot
-from lengthwise.errors import LengthwiseError
+from lengthwise.analyses.trial_sets import Subject, Trial, TrialSet, by_seed
+from lengthwise.errors import LengthwiseError, refused
 from lengthwise.names import short_name
 
 Array = NDArray[numpy.float64]
@@ -70,7 +70,7 @@ class _Model:
 def check_puzzles(trial: Trial) -> None:
     """FAILED_PRECONDITION for a trial of a task that has no puzzles."""
     if trial.specification.task.name != "latin_square":
-        raise cannot(f"{short_name(trial.name)} learns {trial.specification.task.name}, which has no puzzles")
+        raise refused(f"{short_name(trial.name)} learns {trial.specification.task.name}, which has no puzzles")
 
 
 def _sum_up(trial: Trial, maps: Sequence[events.AttentionMap]) -> _Model | None:
@@ -84,11 +84,11 @@ def _sum_up(trial: Trial, maps: Sequence[events.AttentionMap]) -> _Model | None:
     )
     for one in maps:
         if one.probabilities.shape[0] != layers:
-            raise cannot(f"maps of {short_name(trial.name)} differ in their layers")
+            raise refused(f"maps of {short_name(trial.name)} differ in their layers")
         try:
             evidence = latin_square.evidence_of(one.tokens.tolist())
         except ValueError as error:
-            raise cannot(f"a map of {short_name(trial.name)}: {error}") from None
+            raise refused(f"a map of {short_name(trial.name)}: {error}") from None
         settling = list(evidence.cells)
         # [layers, cells], the mean over heads.
         attention = one.probabilities[:, :, evidence.asked, :].astype(float).mean(axis=1)
@@ -135,7 +135,7 @@ def compare(subject: Subject) -> list[GroundTruthAttention]:
                 model.attention.shape == models[0].attention.shape
                 and numpy.array_equal(model.truth, models[0].truth)
             ):
-                raise cannot(
+                raise refused(
                     f"the maps of {short_name(trial.name)} are of other puzzles or layers than those of other seeds of "
                     f"{one.encoding}: record the same of all"
                 )
@@ -157,4 +157,4 @@ def compare(subject: Subject) -> list[GroundTruthAttention]:
         return rows
     if not with_puzzles and without_puzzles is not None:
         raise without_puzzles
-    raise cannot(f"no trial that has succeeded has attention maps; {HOW_TO_RECORD_MAPS}")
+    raise refused(f"no trial that has succeeded has attention maps; {HOW_TO_RECORD_MAPS}")

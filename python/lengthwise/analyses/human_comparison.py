@@ -13,8 +13,8 @@ import numpy
 from lengthwise.analyses.ground_truth import check_puzzles
 from lengthwise.analyses.measures import Correlation, cosine_similarity, spearman_correlation
 from lengthwise.analyses.recorded import scores_of
-from lengthwise.analyses.trial_sets import Subject, Trial, TrialSet, by_seed, cannot
-from lengthwise.errors import LengthwiseError
+from lengthwise.analyses.trial_sets import Subject, Trial, TrialSet, by_seed
+from lengthwise.errors import LengthwiseError, refused
 from lengthwise.names import short_name
 from lengthwise.programs import find_program
 from lengthwise.published import parameter_of
@@ -68,7 +68,7 @@ def validation_puzzles(trial: Trial) -> PuzzlesByCondition:
     except OSError as error:
         raise LengthwiseError(f"cannot run {command[0]}: {error.strerror}") from None
     if made.returncode != 0:
-        raise cannot(
+        raise refused(
             f"the validation puzzles of {short_name(trial.name)} cannot be generated here: "
             f"{made.stderr.strip().removeprefix('lengthwise: ')}; this command needs the same puzzle files as the worker"
         )
@@ -109,12 +109,12 @@ def compare(
         if row.models > 0:
             rows.append(row)
     if not rows:
-        raise cannot(
+        raise refused(
             "no trial has scores of single puzzles; set evaluation.sequence_scores, or evaluate stored models with "
             "`lengthwise evaluate TRIAL --sequence_scores`"
         )
     if not any(row.puzzles for row in rows):
-        raise cannot(
+        raise refused(
             "none of the validation puzzles is in the file of people's answers; validate on these: `tasks: {name: "
             "latin_square, validation_file: NAME}`, with the file in the worker's LENGTHWISE_PUZZLE_DIR"
         )

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import numpy
 
 from lengthwise._proto import event_pb2
-from lengthwise.analyses.trial_sets import Subject, TrialSet, by_seed, cannot, check_reference, training_of
+from lengthwise.analyses.trial_sets import Subject, TrialSet, by_seed, check_reference, training_of
+from lengthwise.errors import refused
 from lengthwise.plots.groups import final_evaluations
 from lengthwise.published import PublishedTable
 
@@ -108,7 +109,7 @@ def compare(subject: Subject, reference: str, published: PublishedTable | None =
                 )
             )
     if not rows:
-        raise cannot(
+        raise refused(
             f"nothing was evaluated beyond training beside {reference}: ratios need trials of a task that is compared by "
             "losses, with another network and the same encoding and learning rate"
         )

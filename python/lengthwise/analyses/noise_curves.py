@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 import numpy
 
 from lengthwise.analyses.recorded import scores_of
-from lengthwise.analyses.trial_sets import Subject, TrialSet, by_seed, cannot
+from lengthwise.analyses.trial_sets import Subject, TrialSet, by_seed
+from lengthwise.errors import refused
 
 
 @dataclass(eq=False)
@@ -46,7 +47,7 @@ def curves(subject: Subject) -> list[NoiseCurve]:
         if values:
             found.append(NoiseCurve(one, dict(sorted(values.items()))))
     if not found:
-        raise cannot(
+        raise refused(
             f"no trial of {subject.names} was evaluated under noise; set evaluation.embedding_noise, or evaluate stored "
             "models with `lengthwise evaluate TRIAL --embedding_noise 0.02,0.04,0.06,0.08,0.1`"
         )

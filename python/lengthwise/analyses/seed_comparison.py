@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lengthwise.analyses.measures import PairedTest, holm_adjusted, paired_t_test
-from lengthwise.analyses.trial_sets import Subject, TrialSet, cannot, check_reference, reference_of
+from lengthwise.analyses.trial_sets import Subject, TrialSet, check_reference, reference_of
+from lengthwise.errors import refused
 
 
 @dataclass(eq=False)
@@ -51,7 +52,7 @@ def compare(subject: Subject, reference: str) -> list[SeedComparison]:
         for found, adjusted in zip(family, holm_adjusted(p_values)):
             found.tests, found.adjusted_p_value = len(family), adjusted
     if not comparisons:
-        raise cannot(
+        raise refused(
             f"no other encoding was evaluated with a seed of {reference}; a paired test needs trials with the same task, "
             "network, training, learning rate and seeds"
         )

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy
 
-from lengthwise.analyses.trial_sets import Subject, TrialSet, by_seed, cannot
-from lengthwise.errors import UsageError
+from lengthwise.analyses.trial_sets import Subject, TrialSet, by_seed
+from lengthwise.errors import UsageError, refused
 from lengthwise.plots.data import has_time
 from lengthwise.plots.groups import evaluation_score
 
@@ -72,7 +72,7 @@ def measure(subject: Subject, accuracy: float) -> list[Speed]:
             seconds.append(seconds_of.get(trial.name, math.inf))
         found.append(Speed(one, rates, seconds))
     if not found:
-        raise cannot(f"the tasks of {subject.names} are compared by their losses: there is no accuracy to be reached")
+        raise refused(f"the tasks of {subject.names} are compared by their losses: there is no accuracy to be reached")
     return found
 
 

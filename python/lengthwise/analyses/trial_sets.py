@@ -6,11 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-import grpc
-
 from lengthwise._proto import event_pb2, experiment_service_pb2, specification_pb2
 from lengthwise.connection import Connection
-from lengthwise.errors import LengthwiseError, UsageError
+from lengthwise.errors import UsageError, refused
 from lengthwise.names import label
 from lengthwise.plots.data import PlottedExperiment, experiment_names
 from lengthwise.plots.groups import Key, choose, final_evaluations, final_key, final_score
@@ -76,7 +74,7 @@ class Subject:
             self.experiment_of(trial).catalogue.compared_by_loss(trial.specification.task) for trial in tasks.values()
         }
         if len(found) > 1:
-            raise cannot(
+            raise refused(
                 f"some tasks of {self.names} are compared by accuracies and some by losses; choose some with --task"
             )
         return found == {True}
@@ -92,7 +90,7 @@ class Subject:
         """FAILED_PRECONDITION if the experiment was given without a server."""
         connection = self.experiment_of(trial).connection
         if connection is None:
-            raise cannot(f"{self.names} is not of a server, which would have its models")
+            raise refused(f"{self.names} is not of a server, which would have its models")
         return connection
 
     def best_rate(self, sets: Iterable[TrialSet]) -> TrialSet | None:
@@ -193,7 +191,7 @@ def subject_of(experiments: Sequence[PlottedExperiment]) -> Subject:
                 accuracies[trial.name] = score
     subject = Subject(experiments, sets_of_trials(experiments), accuracies, keys)
     if not subject.sets:
-        raise cannot(f"no trial of {subject.names} has succeeded yet: nothing to analyze")
+        raise refused(f"no trial of {subject.names} has succeeded yet: nothing to analyze")
     return subject
 
 
@@ -213,8 +211,3 @@ def at_length(subject: Subject, length: int) -> Subject:
         accepted = format_integers(sorted(evaluated))
         raise UsageError(f"--length: no trial of {subject.names} was evaluated at {length}; accepted: {accepted}")
     return replace(subject, accuracies=scores)
-
-
-def cannot(message: str) -> LengthwiseError:
-    """Error for missing measurements. `message` says how to get them."""
-    return LengthwiseError(message, code=grpc.StatusCode.FAILED_PRECONDITION)

@@ -13,7 +13,7 @@ from pathlib import Path
 import grpc
 
 from lengthwise.connection import Connection
-from lengthwise.errors import LengthwiseError, NotFoundError, UsageError
+from lengthwise.errors import LengthwiseError, NotFoundError, UsageError, damaged
 from lengthwise.exports.exporter import Exporter, Subject
 from lengthwise.exports.output import MANIFEST, Kind, Output
 from lengthwise.names import file_name, find, list_trials
@@ -145,9 +145,9 @@ def export(
             if progress is not None:
                 progress(done, len(subject.trials))
         if result.damaged and result.trials == 0:
-            raise LengthwiseError(result.damaged[0], code=grpc.StatusCode.DATA_LOSS)
+            raise damaged(result.damaged[0])
         if result.absent and result.trials == 0:
-            raise NotFoundError(result.absent[0], code=grpc.StatusCode.NOT_FOUND)
+            raise NotFoundError(result.absent[0])
         exporter.finish()
         exporter.close()
         if kind is Kind.DIRECTORY:

@@ -20,7 +20,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-import grpc
 import numpy
 from numpy.typing import NDArray
 
@@ -48,9 +47,7 @@ class NpzExporter(Exporter):
             arrays.update(_projection(to_projection(projection)))
         if not arrays:
             state = name_of(event_pb2.TrialState, trial.state)
-            raise NotFoundError(
-                f"{short_name(trial.name)} is {state} and has no measurements yet", code=grpc.StatusCode.NOT_FOUND
-            )
+            raise NotFoundError(f"{short_name(trial.name)} is {state} and has no measurements yet")
         with self.output.open(f"{short_name(trial.name)}.npz" if self.subject.whole_experiment else "") as file:
             numpy.savez(file, **arrays)
 

@@ -7,8 +7,6 @@ from __future__ import annotations
 import io
 import re
 
-import grpc
-
 from lengthwise import accuracy_table, comparison, comparison_display, queries
 from lengthwise._proto import experiment_service_pb2
 from lengthwise.errors import NotFoundError, UsageError
@@ -36,9 +34,7 @@ class LatexExporter(Exporter):
         name = short_name(experiment.name)
         summary = queries.summary(self.connection, experiment.name, with_lengths=True)
         if not accuracy_table.rows_of(summary):
-            raise NotFoundError(
-                f"no trial of {name} has been evaluated in full, so there is no table", code=grpc.StatusCode.NOT_FOUND
-            )
+            raise NotFoundError(f"no trial of {name} has been evaluated in full, so there is no table")
         # Without characters that could end a label or a comment, whatever the experiment's name is.
         label = re.sub(r"[^\w.-]", "-", name, flags=re.ASCII)
         table = accuracy_table.as_table(summary, _PAGE_COLUMNS).render_latex()

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from lengthwise.errors import refused
 from lengthwise.plots.accuracy_over_steps import Evaluations, interval_evaluations
 from lengthwise.plots.data import PlottedExperiment, Trial, experiment_names, has_time
 from lengthwise.plots.groups import Key, SeedGroup, TrialGroup, best_rate, choice_key, group_trials, of_task, tasks_of
@@ -16,7 +17,6 @@ from lengthwise.plots.panels import (
     choice_of,
     mean,
     no_interval_evaluation,
-    precondition,
     task_title,
     unseen_of,
 )
@@ -54,11 +54,11 @@ def _none_unseen(experiments: Sequence[PlottedExperiment]) -> Exception:
     if not evaluations:
         return no_interval_evaluation(experiments)
     if any(measured.HasField("unseen_accuracy") for measured in evaluations):
-        return precondition(
+        return refused(
             f"the evaluations of {experiment_names(experiments)} do not say how long training had taken; workers of an "
             "earlier version made them"
         )
-    return precondition(
+    return refused(
         f"the evaluations during training of {experiment_names(experiments)} have no length above evaluation.seen_up_to: "
         "give longer evaluation.interval_lengths, or a smaller seen_up_to"
     )

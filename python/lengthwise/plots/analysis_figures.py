@@ -20,7 +20,7 @@ from lengthwise.analyses.attention_similarity import AttentionMeasure
 from lengthwise.analyses.encoding_tables import find_fixed
 from lengthwise.analyses.measures import CONFIDENCE, sample_deviation, share_interval
 from lengthwise.analyses.trial_sets import Subject, Trial, TrialSet, share_labels, subject_of
-from lengthwise.errors import UsageError
+from lengthwise.errors import UsageError, refused
 from lengthwise.plots.attention import check_map_rows
 from lengthwise.plots.data import PlottedExperiment
 from lengthwise.plots.groups import Styles, group_trials
@@ -32,7 +32,6 @@ from lengthwise.plots.panels import (
     arrange_panels,
     at_most,
     choice_of,
-    precondition,
     set_loss_axis,
 )
 from lengthwise.plots.picture import Axis, HeatMap, Panel, Picture, Reference, Series
@@ -444,7 +443,7 @@ def carries_picture(subject: Subject, rows: Sequence[carries.CarryErrors]) -> Pi
         if row.share is not None and row.expected is not None:
             totals.append(f"{series.name} {100 * row.share:.0f} % (by chance {100 * row.expected:.0f} %)")
     if not base_rates:
-        raise precondition(f"no digit of any answer at {digits} digits is wrong where a carry may come in")
+        raise refused(f"no digit of any answer at {digits} digits is wrong where a carry may come in")
     panels.move_to(picture)
     for panel, base_rate in zip(picture.panels, base_rates.values()):
         panel.references = []

@@ -7,10 +7,11 @@ import numpy
 
 from lengthwise._proto import event_pb2
 from lengthwise.analyses.recorded import scores_of
+from lengthwise.errors import refused
 from lengthwise.plots.data import PlottedExperiment, experiment_names
 from lengthwise.plots.groups import best_rate, final_key, group_trials, of_task, tasks_of
 from lengthwise.plots.options import Options
-from lengthwise.plots.panels import arrange_panels, line, precondition, refuse_best, task_title
+from lengthwise.plots.panels import arrange_panels, line, refuse_best, task_title
 from lengthwise.plots.picture import Axis, Panel, Picture
 
 
@@ -32,7 +33,7 @@ def _picture(experiments: Sequence[PlottedExperiment], options: Options, of_plac
     recorded = scores_of(experiments).errors
     names = experiment_names(experiments)
     if not recorded:
-        raise precondition(
+        raise refused(
             f"no trial of {names} has recorded what is wrong with its answers; trials on text do at the end of training"
         )
     groups = group_trials(experiments)
@@ -44,14 +45,14 @@ def _picture(experiments: Sequence[PlottedExperiment], options: Options, of_plac
     common = set.intersection(*(set(by_size) for by_size in recorded.values()))
     if not options.length and not common:
         what = "number of digits" if of_sums else "length"
-        raise precondition(f"the trials of {names} have no {what} in common; choose one with --length")
+        raise refused(f"the trials of {names} have no {what} in common; choose one with --length")
     # The longest that all trials have.
     size = options.length or max(common)
     errors = {trial: by_size[size] for trial, by_size in recorded.items() if size in by_size}
     at_size = catalogue.length_title(tasks[0].task, size)
     if not errors:
         there = ", ".join(map(str, sorted({one for by_size in recorded.values() for one in by_size})))
-        raise precondition(
+        raise refused(
             f"no answers at {at_size} are recorded; there are those at {f'{there} digits' if of_sums else f'length {there}'}"
         )
     if of_places:
@@ -91,13 +92,13 @@ def _picture(experiments: Sequence[PlottedExperiment], options: Options, of_plac
         if panel.series:
             result.panels.append(panel)
     if not result.panels and not of_places:
-        raise precondition(f"no {symbol} of any answer at {at_size} is wrong")
+        raise refused(f"no {symbol} of any answer at {at_size} is wrong")
     if not result.panels:
-        raise precondition(
+        raise refused(
             f"no trial with the learning rate of the highest accuracy has recorded what is wrong with answers at {at_size}"
         )
     if not any(any(series.y) for panel in result.panels for series in panel.series):
-        raise precondition(f"no {symbol} of any answer at {at_size} is wrong")
+        raise refused(f"no {symbol} of any answer at {at_size} is wrong")
     arrange_panels(result)
     result.y.range = (0.0, max(y for panel in result.panels for series in panel.series for y in series.y))
     result.caption = "All seeds together."

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy
 from numpy.typing import NDArray
 
-from lengthwise.errors import UsageError
+from lengthwise.errors import UsageError, refused
 from lengthwise.names import label
 from lengthwise.plots.data import PlottedExperiment, Trial, experiment_names
 from lengthwise.plots.groups import TrialGroup, best_trials, group_trials
 from lengthwise.plots.options import Options
-from lengthwise.plots.panels import choice_of, precondition, task_title
+from lengthwise.plots.panels import choice_of, task_title
 from lengthwise.plots.picture import Axis, HeatMap, Panel, Picture
 
 if TYPE_CHECKING:
@@ -107,8 +107,8 @@ def scale_titles(trial: Trial) -> list[str]:
 def _no_maps(experiments: Sequence[PlottedExperiment]) -> Exception:
     names = experiment_names(experiments)
     if any(records_attention(trial) for experiment in experiments for trial in experiment.trials):
-        return precondition(f"no trial of {names} has recorded attention yet; that is done after the last evaluation")
-    return precondition(
+        return refused(f"no trial of {names} has recorded attention yet; that is done after the last evaluation")
+    return refused(
         f"{names} has no attention maps; evaluation.attention_lengths in its specification, such as [20, 40], records them"
     )
 

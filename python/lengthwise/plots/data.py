@@ -5,8 +5,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
-import grpc
-
 from lengthwise import names, queries
 from lengthwise._proto import event_pb2, experiment_service_pb2
 from lengthwise.connection import Connection
@@ -215,17 +213,13 @@ def keep(experiments: Sequence[PlottedExperiment], filter: TrialFilter) -> None:
         there = {name_of(trial) for experiment in experiments for trial in experiment.trials}
         for one in wanted:
             if one not in there:
-                raise _not_found(f'{names_text} has no {kind} "{one}"{suggestion(one, sorted(there))}')
+                raise NotFoundError(f'{names_text} has no {kind} "{one}"{suggestion(one, sorted(there))}')
         for experiment in experiments:
             experiment.choose([trial for trial in experiment.trials if name_of(trial) in wanted])
     if not any(experiment.trials for experiment in experiments):
-        raise _not_found(
+        raise NotFoundError(
             f"no trial of {names_text} has all of the wanted task, network, encoding and learning rate together"
         )
-
-
-def _not_found(message: str) -> NotFoundError:
-    return NotFoundError(message, code=grpc.StatusCode.NOT_FOUND)
 
 
 def experiment_names(experiments: Sequence[PlottedExperiment]) -> str:

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy
 
-from lengthwise.errors import UsageError
+from lengthwise.errors import UsageError, refused
 from lengthwise.plots.data import PlottedExperiment
 from lengthwise.plots.options import Options
-from lengthwise.plots.panels import precondition
 from lengthwise.plots.picture import Axis, Panel, Picture, Series
 from lengthwise.plots.series_style import numbered_style
 
@@ -53,7 +52,7 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
             marks.update((float(scale), n) for scale in scales if 2 <= n <= _LARGEST_SIZE)
     if not marks:
         names = ", ".join(experiment.name for experiment in experiments)
-        raise precondition(f"no trial of {names} is evaluated on vectors of numbers at a scale above 1")
+        raise refused(f"no trial of {names} is evaluated on vectors of numbers at a scale above 1")
     largest_scale = max([_LARGEST_SCALE, *(scale for scale, _ in marks)])
     sizes = sorted({*SIZES, *(n for _, n in marks)})
     across, up = numpy.linspace(1.05, largest_scale + 0.2, 120), numpy.arange(min(sizes), max(sizes) + 1)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy
 
 from lengthwise import queries
-from lengthwise.errors import UsageError
+from lengthwise.errors import UsageError, refused
 from lengthwise.names import label
 from lengthwise.plots.catalogue import Component, drawn_by
 from lengthwise.plots.data import PlottedExperiment, Trial, experiment_names
@@ -32,7 +32,6 @@ from lengthwise.plots.panels import (
     guess_reference,
     missing_trials,
     no_final_evaluation,
-    precondition,
     set_loss_axis,
     task_title,
     unseen_of,
@@ -108,7 +107,7 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
     )
     if parameter not in differing:
         names = experiment_names(experiments)
-        raise precondition(
+        raise refused(
             f"the encodings of {names} do not differ in {parameter or 'a number'}; a sweep has one encoding several times, "
             "as in `encodings: [{name: relative, randomized: true, max_position: 1024}, {name: relative, randomized: true, "
             "max_position: 2048}]`, or experiments that differ in training.examples or training.lengths"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy
 
-from lengthwise.errors import UsageError
+from lengthwise.errors import UsageError, refused
 from lengthwise.plots.accuracy_over_time import scale_time
 from lengthwise.plots.data import PlottedExperiment, Trial, experiment_names, has_time
 from lengthwise.plots.groups import SeedGroup, TrialGroup, best_rate, final_key, group_trials, of_task, tasks_of
@@ -21,7 +21,6 @@ from lengthwise.plots.panels import (
     choice_of,
     line,
     mean,
-    precondition,
     refuse_best,
     set_loss_axis,
     set_step_axis,
@@ -159,10 +158,10 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options, clock: _
                 series.x = clock.seconds(series.x, of_series)
     if not result.panels:
         if clock and any(map(PlottedExperiment.loss_curves, experiments)):
-            raise precondition(
+            raise refused(
                 f"no evaluation of {names} says yet how long training had taken (evaluation.every_steps makes them earlier)"
             )
-        raise precondition(
+        raise refused(
             f"no trial of {names} has recorded a loss yet (training.report_every_steps sets how often one does)"
         )
     arrange_panels(result)

@@ -5,11 +5,10 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-import grpc
 import numpy
 
 from lengthwise._proto import event_pb2
-from lengthwise.errors import LengthwiseError, UsageError
+from lengthwise.errors import LengthwiseError, UsageError, refused
 from lengthwise.plots.data import PlottedExperiment, experiment_names
 from lengthwise.plots.groups import TrialGroup, final_evaluations, rule_of
 from lengthwise.plots.options import Options
@@ -224,16 +223,11 @@ def arrange_panels(picture: Picture, what: str = "one a task", how: str = "choos
         picture.columns = 2 if panels == 4 else 3 if panels <= 6 or panels == 9 else 4
 
 
-def precondition(message: str) -> LengthwiseError:
-    """Data that a figure needs was not recorded."""
-    return LengthwiseError(message, code=grpc.StatusCode.FAILED_PRECONDITION)
-
-
 def no_interval_evaluation(experiments: Sequence[PlottedExperiment]) -> LengthwiseError:
     names = experiment_names(experiments)
     if any(trial.specification.evaluation.every_steps > 0 for experiment in experiments for trial in experiment.trials):
-        return precondition(f"no trial of {names} has been evaluated during training yet")
-    return precondition(
+        return refused(f"no trial of {names} has been evaluated during training yet")
+    return refused(
         f"{names} has no evaluations during training; evaluation.every_steps in its specification records them"
     )
 
@@ -243,8 +237,8 @@ def no_final_evaluation(experiments: Sequence[PlottedExperiment]) -> LengthwiseE
     show = f"`lengthwise show {experiments[0].name if experiments else 'NAME'}`, with the same --server or --data_dir,"
     states = {trial.state for experiment in experiments for trial in experiment.trials}
     if states and states <= {event_pb2.FAILED, event_pb2.CANCELLED}:
-        return precondition(f"no trial of {experiment_names(experiments)} succeeded; {show} says why")
-    return precondition(
+        return refused(f"no trial of {experiment_names(experiments)} succeeded; {show} says why")
+    return refused(
         f"no trial of {experiment_names(experiments)} has been evaluated in full yet; that is done at the end of training "
         f"({show} shows how far they are)"
     )

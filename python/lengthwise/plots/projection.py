@@ -4,11 +4,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from lengthwise.errors import UsageError
+from lengthwise.errors import UsageError, refused
 from lengthwise.plots.data import PlottedExperiment, Trial, experiment_names
 from lengthwise.plots.groups import best_trials, group_trials
 from lengthwise.plots.options import Options
-from lengthwise.plots.panels import choice_of, precondition, task_title
+from lengthwise.plots.panels import choice_of, task_title
 from lengthwise.plots.picture import Axis, Panel, Picture, Series
 from lengthwise.plots.series_style import SeriesStyle
 
@@ -30,8 +30,8 @@ def _records_projections(trial: Trial) -> bool:
 def _no_projections(experiments: Sequence[PlottedExperiment]) -> Exception:
     names = experiment_names(experiments)
     if any(_records_projections(trial) for experiment in experiments for trial in experiment.trials):
-        return precondition(f"no trial of {names} has recorded projections yet; that is done after the last evaluation")
-    return precondition(
+        return refused(f"no trial of {names} has recorded projections yet; that is done after the last evaluation")
+    return refused(
         f"{names} has no projections; evaluation.projection in its specification, such as {{lengths: [40, 150]}}, "
         "records them"
     )
