@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy
@@ -79,52 +79,48 @@ class AnalysisTable:
         )
 
 
-def number_cell(value: float | None, decimals: int) -> Cell:
+def _cell(value: float | None, text: Callable[[float], str]) -> Cell:
     """ "–", and no value, if there is none."""
-    if value is None or math.isnan(value):
-        return Cell(None, NONE)
-    return Cell(float(value), f"{value:.{decimals}f}")
+    return Cell(None, NONE) if value is None or math.isnan(value) else Cell(float(value), text(value))
+
+
+def _mean_cells(values: Sequence[float], text: Callable[[float], str]) -> list[Cell]:
+    """ "0.836 ± 0.018", whose value is the mean, and the standard deviation, which is for records alone."""
+    mean, deviation = _cell(float(numpy.mean(values)) if len(values) else None, text), _cell(sample_deviation(values), text)
+    return [Cell(mean.value, f"{mean.text} ± {deviation.text}" if len(values) > 1 else mean.text), deviation]
+
+
+def _percent(value: float) -> str:
+    return f"{100 * value:.1f}"
+
+
+def number_cell(value: float | None, decimals: int) -> Cell:
+    return _cell(value, f"{{:.{decimals}f}}".format)
 
 
 def count_cell(value: int) -> Cell:
     return Cell(int(value), format_count(value))
 
 
-def mean_cells(values: Sequence[float], decimals: int) -> list[Cell]:
-    """ "0.836 ± 0.018", whose value is the mean, and the standard deviation, which is for records alone."""
-    deviation = number_cell(sample_deviation(values), decimals)
-    mean = number_cell(float(numpy.mean(values)) if len(values) else None, decimals)
-    text = f"{mean.text} ± {deviation.text}" if len(values) > 1 else mean.text
-    return [Cell(mean.value, text), deviation]
-
-
 def percent_cell(value: float | None) -> Cell:
     """Cell of a share from 0 to 1, shown in per cent."""
-    return number_cell(None, 1) if value is None else Cell(value, f"{100 * value:.1f}")
+    return _cell(value, _percent)
+
+
+def mean_cells(values: Sequence[float], decimals: int) -> list[Cell]:
+    return _mean_cells(values, f"{{:.{decimals}f}}".format)
 
 
 def accuracy_cells(values: Sequence[float]) -> list[Cell]:
     """Mean and standard deviation of accuracies from 0 to 1, in tables in per cent."""
-    if not len(values):
-        return [Cell(None, NONE), Cell(None, NONE)]
-    mean, deviation = float(numpy.mean(values)), sample_deviation(values)
-    text = f"{100 * mean:.1f}" + ("" if deviation is None else f" ± {100 * deviation:.1f}")
-    return [Cell(mean, text), number_cell(deviation, 3)]
+    return _mean_cells(values, _percent)
 
 
 def loss_cells(values: Sequence[float]) -> list[Cell]:
     """Mean and standard deviation of losses, which have many sizes, with three digits."""
-    if not len(values):
-        return [Cell(None, NONE), Cell(None, NONE)]
-    mean, deviation = float(numpy.mean(values)), sample_deviation(values)
-    text = f"{mean:.3g}" + ("" if deviation is None else f" ± {deviation:.3g}")
-    return [Cell(mean, text), Cell(deviation, NONE if deviation is None else f"{deviation:.3g}")]
-
-
-def probability_text(value: float) -> str:
-    """ "0.35", "0.004", "< 0.001"."""
-    return "< 0.001" if value < 0.001 else f"{value:.{3 if value < 0.1 else 2}f}"
+    return _mean_cells(values, "{:.3g}".format)
 
 
 def probability_cell(value: float | None) -> Cell:
-    return Cell(None, NONE) if value is None or math.isnan(value) else Cell(value, probability_text(value))
+    """ "0.35", "0.004", "< 0.001"."""
+    return _cell(value, lambda p: "< 0.001" if p < 0.001 else f"{p:.{3 if p < 0.1 else 2}f}")
