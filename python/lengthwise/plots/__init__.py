@@ -33,23 +33,22 @@ class FigureKind:
     name: str
     # What `experiment.plot` says of it; `lengthwise plot --help` has kFigures of client/commands/plot.cc.
     description: str
-    # "loss:picture", of this package: a function of (experiments, options) that returns a Picture.
-    function: str
     # Names of the fields of Options that it takes.
     options: tuple[str, ...] = ()
-    # The option without which there is nothing to draw; empty: none.
-    required: str = ""
+    # The module of this package that has a function of the figure's name. Empty: the function `picture` of the module of
+    # that name.
+    module: str = ""
 
     def picture(self, experiments: Sequence[PlottedExperiment], options: Options) -> Picture:
-        module, _, function = self.function.partition(":")
-        drawn = getattr(importlib.import_module(f"lengthwise.plots.{module}"), function)
+        module = importlib.import_module(f"lengthwise.plots.{self.module or self.name}")
+        drawn = getattr(module, self.name if self.module else "picture")
         return cast("Picture", drawn(experiments, options))
 
 
 # Options that every figure takes.
 ALWAYS = ("select",)
 
-# Options that some figures require.
+# Options without which a figure that takes them has nothing to draw.
 _REQUIRED = {
     "reference": "the encoding that the others are compared with",
     "people": "a file of people's answers (`lengthwise analyze humans --help`)",
@@ -61,100 +60,66 @@ FIGURES = {
     for kind in (
         FigureKind(
             "accuracy_by_length", "accuracy at each length after training, one panel per task",
-            "accuracy_by_length:picture", ("metric", "seeds", "together"),
+            ("metric", "seeds", "together"),
         ),
-        FigureKind(
-            "accuracy_of_trials", "the same for every trial, to show the effect of seeds",
-            "accuracy_of_trials:picture", (),
-        ),
-        FigureKind(
-            "seed_distribution", "scores of all seeds, and the share of seeds above --threshold",
-            "seed_distribution:picture", ("threshold",),
-        ),
-        FigureKind(
-            "error_places", "positions of wrong digits; needs a task on text",
-            "answer_errors:places_picture", ("length", "seeds"),
-        ),
+        FigureKind("accuracy_of_trials", "the same for every trial, to show the effect of seeds"),
+        FigureKind("seed_distribution", "scores of all seeds, and the share of seeds above --threshold", ("threshold",)),
+        FigureKind("error_places", "positions of wrong digits; needs a task on text", ("length", "seeds"), "answer_errors"),
         FigureKind(
             "error_counts", "number of wrong digits per wrong answer; needs a task on text",
-            "answer_errors:counts_picture", ("length", "seeds"),
+            ("length", "seeds"), "answer_errors",
         ),
-        FigureKind(
-            "loss", "training loss over the steps",
-            "loss:picture", ("metric", "seeds", "smooth"),
-        ),
+        FigureKind("loss", "training loss over the steps", ("metric", "seeds", "smooth")),
         FigureKind(
             "loss_over_time", "training loss over training time; needs evaluation.every_steps",
-            "loss:picture_over_time", ("metric", "seeds", "smooth"),
+            ("metric", "seeds", "smooth"), "loss",
         ),
         FigureKind(
-            "attention", "attention maps; needs evaluation.attention_lengths",
-            "attention:picture", ("length", "layer", "head", "sequence"),
+            "attention", "attention maps; needs evaluation.attention_lengths", ("length", "layer", "head", "sequence")
         ),
-        FigureKind(
-            "projection", "activations in two dimensions; needs evaluation.projection",
-            "projection:picture", (),
-        ),
+        FigureKind("projection", "activations in two dimensions; needs evaluation.projection"),
         FigureKind(
             "length_sweep", "results by a parameter of encodings, training examples, length or rate",
-            "length_sweep:picture", ("length", "parameter", "splits"),
+            ("length", "parameter", "splits"),
         ),
         FigureKind(
-            "accuracy_over_steps", "accuracy at single lengths over training steps, for every trial",
-            "accuracy_over_steps:picture", ("length", "metric"),
+            "accuracy_over_steps", "accuracy at single lengths over training steps, for every trial", ("length", "metric")
         ),
         FigureKind(
             "accuracy_over_epochs", "mean accuracy over epochs, for every trial; needs evaluation.every_steps",
-            "accuracy_over_steps:epochs_picture", ("metric",),
+            ("metric",), "accuracy_over_steps",
         ),
+        FigureKind("accuracy_over_time", "accuracy over training time; needs evaluation.every_steps"),
+        FigureKind("noise", "accuracy under noise; needs evaluation.embedding_noise", module="analysis_figures"),
         FigureKind(
-            "accuracy_over_time", "accuracy over training time; needs evaluation.every_steps",
-            "accuracy_over_time:picture", (),
-        ),
-        FigureKind(
-            "noise", "accuracy under noise; needs evaluation.embedding_noise",
-            "analysis_figures:noise", (),
-        ),
-        FigureKind(
-            "attention_ground_truth", "attention next to the cells that puzzle answers depend on",
-            "analysis_figures:attention_ground_truth", (),
+            "attention_ground_truth", "attention next to the cells that puzzle answers depend on", module="analysis_figures"
         ),
         FigureKind(
             "attention_similarity", "accuracy by similarity of attention to --reference's",
-            "analysis_figures:attention_similarities", ("reference",), "reference",
+            ("reference",), "analysis_figures",
         ),
         FigureKind(
             "encoding_distance", "accuracy by distance of learned tables from --reference's",
-            "analysis_figures:encoding_distances", ("reference",), "reference",
+            ("reference",), "analysis_figures",
         ),
-        FigureKind(
-            "noise_average", "accuracy averaged over the noise, one bar per encoding",
-            "analysis_figures:noise_average", (),
-        ),
-        FigureKind(
-            "attention_matrix", "similarity of attention for every pair of encodings",
-            "analysis_figures:attention_matrix", (),
-        ),
+        FigureKind("noise_average", "accuracy averaged over the noise, one bar per encoding", module="analysis_figures"),
+        FigureKind("attention_matrix", "similarity of attention for every pair of encodings", module="analysis_figures"),
         FigureKind(
             "human_scores", "similarity of models and people, puzzle by puzzle; needs --people",
-            "analysis_figures:human_scores", ("people",), "people",
+            ("people",), "analysis_figures",
         ),
         FigureKind(
             "human_scatter", "accuracy of models by people's, one point per puzzle; needs --people",
-            "analysis_figures:human_scatter", ("people",), "people",
+            ("people",), "analysis_figures",
         ),
         FigureKind(
             "error_carries", "errors with a carry into the wrong digit, against chance; needs sums",
-            "analysis_figures:error_carries", ("length",),
+            ("length",), "analysis_figures",
         ),
         FigureKind(
-            "carry_chains", "accuracy of digits by length of the carry chain; needs sums",
-            "analysis_figures:carry_chains", ("length",),
+            "carry_chains", "accuracy of digits by length of the carry chain; needs sums", ("length",), "analysis_figures"
         ),
-        FigureKind(
-            "domain_bound", "upper bound on the probability that inputs lie within the training range",
-            "domain_bound:picture", (),
-        ),
+        FigureKind("domain_bound", "upper bound on the probability that inputs lie within the training range"),
     )
 }  # fmt: skip
 
@@ -170,8 +135,9 @@ def find(name: str) -> FigureKind:
 
 def check_options(kind: FigureKind, options: Options) -> None:
     """UsageError for an option that the figure does not accept, or if an option that it needs is missing."""
-    if kind.required and not getattr(options, kind.required):
-        raise UsageError(f"the figure {kind.name} needs --{kind.required}, {_REQUIRED[kind.required]}")
+    for name in kind.options:
+        if name in _REQUIRED and not getattr(options, name):
+            raise UsageError(f"the figure {kind.name} needs --{name}, {_REQUIRED[name]}")
     for one in OPTIONS.values():
         if one.name in (*kind.options, *ALWAYS) or getattr(options, one.name) == one.default:
             continue

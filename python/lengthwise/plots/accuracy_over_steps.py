@@ -172,7 +172,7 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
     return result
 
 
-def epochs_picture(experiments: Sequence[PlottedExperiment], options: Options) -> Picture:
+def accuracy_over_epochs(experiments: Sequence[PlottedExperiment], options: Options) -> Picture:
     """The mean over all evaluated lengths, by epochs of the stored training set; by steps if training has no epochs."""
     result, groups, shown, averaging = _start("accuracy_over_epochs", experiments, options)
     evaluations = {experiment.name: interval_evaluations(experiment, with_finals=True) for experiment in experiments}

@@ -2,21 +2,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from lengthwise.analyses import (
-    attention_similarity,
-    carries,
-    encoding_distance,
-    ground_truth,
-    human_comparison,
-    latin_square,
-    noise_curves,
-)
-from lengthwise.analyses.attention_similarity import AttentionMeasure
+from lengthwise.analyses import carries, ground_truth, human_comparison, latin_square, noise_curves
+from lengthwise.analyses import attention_similarity as similarity
+from lengthwise.analyses import encoding_distance as distance
 from lengthwise.analyses.encoding_tables import find_fixed
 from lengthwise.analyses.measures import CONFIDENCE, sample_deviation, share_interval
 from lengthwise.analyses.trial_sets import Subject, Trial, TrialSet, share_labels, subject_of
@@ -117,14 +110,6 @@ class _TaskPanels:
             add_sentence(picture, f"Each encoding has the learning rate with {choice}.")
 
 
-def _widen_x(picture: Picture) -> None:
-    """Room at both ends, so that no point lies on the frame."""
-    points = [x for panel in picture.panels for series in panel.series for x in series.x]
-    if points and min(points) < max(points):
-        margin = 0.05 * (max(points) - min(points))
-        picture.x.range = (min(points) - margin, max(points) + margin)
-
-
 def _score_axis(subject: Subject) -> Axis:
     title = f"{'loss' if subject.by_loss else 'accuracy'} on {subject.unseen(_UNSEEN)}"
     return Axis(title) if subject.by_loss else accuracy_axis(title)
@@ -135,15 +120,22 @@ def _score(subject: Subject, trial: Trial) -> float:
     return -subject.accuracies[trial.name] if subject.by_loss else subject.accuracies[trial.name]
 
 
-def noise(experiments: Sequence[PlottedExperiment], options: Options) -> Picture:
-    """Accuracy by the noise's standard deviation, a line for each set: the mean over its models, with a band from the lowest
-    to the highest (Figures 5B and C).
-    """
-    subject = subject_of(experiments)
-    return noise_picture(subject, noise_curves.curves(subject))
+def _figure(
+    picture_of: Callable[..., Picture], measure: Callable[[Subject, Options], Sequence[Any]]
+) -> Callable[[Sequence[PlottedExperiment], Options], Picture]:
+    """A figure of plots.FIGURES. `measure` returns what `picture_of` takes after the subject."""
+
+    def draw(experiments: Sequence[PlottedExperiment], options: Options) -> Picture:
+        subject = subject_of(experiments)
+        return picture_of(subject, *measure(subject, options))
+
+    return draw
 
 
 def noise_picture(subject: Subject, curves: Sequence[noise_curves.NoiseCurve]) -> Picture:
+    """Accuracy by the noise's standard deviation, a line for each set: the mean over its models, with a band from the lowest
+    to the highest (Figures 5B and C).
+    """
     picture = Picture("noise", f"Accuracy under noise: {subject.names}")
     picture.x = Axis("standard deviation of the noise on the embeddings of tokens")
     catalogue = subject.experiments[0].catalogue
@@ -170,72 +162,69 @@ def noise_picture(subject: Subject, curves: Sequence[noise_curves.NoiseCurve]) -
     return picture
 
 
-def attention_similarities(experiments: Sequence[PlottedExperiment], options: Options) -> Picture:
-    """A point for each model: its accuracy by the cosine of its attention maps to those of the reference (Figure 4B)."""
-    subject = subject_of(experiments)
-    comparison = attention_similarity.compare(subject, options.reference, AttentionMeasure.COSINE)
-    return similarity_picture(subject, comparison, options.reference)
+noise = _figure(noise_picture, lambda subject, _: [noise_curves.curves(subject)])
 
 
-def similarity_picture(
-    subject: Subject, comparison: attention_similarity.AttentionComparison, reference: str
-) -> Picture:
-    """Without the reference's own models."""
+def _draw_models(picture: Picture, subject: Subject, models: Mapping[TrialSet, Sequence[tuple[Trial, float]]]) -> None:
+    """A point for each model of each set: its score by a number."""
+    panels = _TaskPanels(subject, list(models))
+    picture.y = _score_axis(subject)
+    for one, of_set in models.items():
+        scored = [(x, _score(subject, trial)) for trial, x in of_set if trial.name in subject.accuracies]
+        if scored and panels.shows(one):
+            panels.add(one, Series(x=[x for x, _ in scored], y=[y for _, y in scored], kind="scatter"))
+    panels.move_to(picture)
+    points = [x for panel in picture.panels for series in panel.series for x in series.x]
+    if points and min(points) < max(points):
+        # Room at both ends, so that no point lies on the frame.
+        margin = 0.05 * (max(points) - min(points))
+        picture.x.range = (min(points) - margin, max(points) + margin)
+    if subject.by_loss:
+        set_loss_axis(picture)
+
+
+def similarity_picture(subject: Subject, comparison: similarity.AttentionComparison, reference: str) -> Picture:
+    """A point for each model: its accuracy by the cosine of its attention maps to those of the reference (Figure 4B).
+    Without the reference's own models.
+    """
     picture = Picture("attention_similarity", f"Attention beside {reference}: {subject.names}")
     picture.x = Axis(f"cosine of attention maps to those of {reference}")
-    picture.y = _score_axis(subject)
-    rows = [row for row in comparison.rows if row.of.encoding != reference]
-    panels = _TaskPanels(subject, [row.of for row in rows])
-    for row in rows:
-        points = [(mean, _score(subject, trial)) for trial, mean in row.means if trial.name in subject.accuracies]
-        if points and panels.shows(row.of):
-            panels.add(row.of, Series(x=[x for x, _ in points], y=[y for _, y in points], kind="scatter"))
     sequences = counted(comparison.sequences, "sequence")
     picture.caption = f"Points: models, each with its mean over the models of {reference}, {sequences} and all layers."
-    panels.move_to(picture)
-    _widen_x(picture)
-    if subject.by_loss:
-        set_loss_axis(picture)
+    _draw_models(picture, subject, {row.of: row.means for row in comparison.rows if row.of.encoding != reference})
     return picture
 
 
-def encoding_distances(experiments: Sequence[PlottedExperiment], options: Options) -> Picture:
+attention_similarity = _figure(
+    similarity_picture,
+    lambda subject, options: [
+        similarity.compare(subject, options.reference, similarity.AttentionMeasure.COSINE), options.reference
+    ],
+)  # fmt: skip
+
+
+def distance_picture(subject: Subject, distances: distance.EncodingDistances, reference: str) -> Picture:
     """A point for each model: its accuracy by the distance of its first table from the reference's (Figure 10C)."""
-    subject = subject_of(experiments)
-    distances = encoding_distance.measure(subject, find_fixed(subject, options.reference))
-    return distance_picture(subject, distances, options.reference)
-
-
-def distance_picture(subject: Subject, distances: encoding_distance.EncodingDistances, reference: str) -> Picture:
     picture = Picture("encoding_distance", f"Learned tables beside {reference}: {subject.names}")
     picture.x = Axis(f"orthogonal Procrustes distance of the first table to {reference}")
-    picture.y = _score_axis(subject)
-    of_sets: dict[TrialSet, list[tuple[float, float]]] = {}
-    for model in distances.models:
-        points = of_sets.setdefault(model.of, [])
-        if model.trial.name in subject.accuracies:
-            points.append((model.blocks[0], _score(subject, model.trial)))
-    panels = _TaskPanels(subject, list(of_sets))
-    for one, points in of_sets.items():
-        if points and panels.shows(one):
-            panels.add(one, Series(x=[x for x, _ in points], y=[y for _, y in points], kind="scatter"))
     picture.caption = "Points: models."
-    panels.move_to(picture)
-    _widen_x(picture)
-    if subject.by_loss:
-        set_loss_axis(picture)
+    models: dict[TrialSet, list[tuple[Trial, float]]] = {}
+    for model in distances.models:
+        models.setdefault(model.of, []).append((model.trial, model.blocks[0]))
+    _draw_models(picture, subject, models)
     return picture
 
 
-def attention_ground_truth(experiments: Sequence[PlottedExperiment], options: Options) -> Picture:
-    """A row for each set: what the target cell would attend to by the task's rules, and what it attends to in each layer,
-    the mean over its models.
-    """
-    subject = subject_of(experiments)
-    return ground_truth_picture(subject, ground_truth.compare(subject))
+encoding_distance = _figure(
+    distance_picture,
+    lambda subject, options: [distance.measure(subject, find_fixed(subject, options.reference)), options.reference],
+)
 
 
 def ground_truth_picture(subject: Subject, rows: Sequence[ground_truth.GroundTruthAttention]) -> Picture:
+    """A row for each set: what the target cell would attend to by the task's rules, and what it attends to in each layer,
+    the mean over its models.
+    """
     check_map_rows(len(rows))
     if any(len(row.layers) != len(rows[0].layers) for row in rows):
         raise UsageError("the networks have different numbers of layers; choose one with --network")
@@ -260,13 +249,11 @@ def ground_truth_picture(subject: Subject, rows: Sequence[ground_truth.GroundTru
     return picture
 
 
-def attention_matrix(experiments: Sequence[PlottedExperiment], options: Options) -> Picture:
+attention_ground_truth = _figure(ground_truth_picture, lambda subject, _: [ground_truth.compare(subject)])
+
+
+def matrix_picture(subject: Subject, matrix: similarity.SimilarityMatrix) -> Picture:
     """Similarity of the attention maps of every two encodings (Figure 3B)."""
-    subject = subject_of(experiments)
-    return matrix_picture(subject, attention_similarity.compare_all(subject, AttentionMeasure.COSINE))
-
-
-def matrix_picture(subject: Subject, matrix: attention_similarity.SimilarityMatrix) -> Picture:
     names = names_of(subject, matrix.sets)
 
     def label(axes: Axes) -> None:
@@ -290,6 +277,11 @@ def matrix_picture(subject: Subject, matrix: attention_similarity.SimilarityMatr
         "different seeds."
     )
     return picture
+
+
+attention_matrix = _figure(
+    matrix_picture, lambda subject, _: [similarity.compare_all(subject, similarity.AttentionMeasure.COSINE)]
+)
 
 
 def _bars(axis: Axis, names: Sequence[str], values: Sequence[float], deviations: Sequence[float | None]) -> Panel:
@@ -346,15 +338,13 @@ def noise_average(experiments: Sequence[PlottedExperiment], options: Options) ->
     return picture
 
 
-def human_scores(experiments: Sequence[PlottedExperiment], options: Options) -> Picture:
-    """Similarity of models and people puzzle by puzzle: cosine, rank correlation and their mean (Figures 6A to C, E to G).
-    """
-    people = latin_square.read_human_accuracies(options.people)
-    subject = subject_of(experiments)
-    return human_scores_picture(subject, human_comparison.compare(subject, people))
+def _beside_people(subject: Subject, options: Options) -> Sequence[Any]:
+    return [human_comparison.compare(subject, latin_square.read_human_accuracies(options.people))]
 
 
 def human_scores_picture(subject: Subject, rows: Sequence[human_comparison.HumanComparison]) -> Picture:
+    """Similarity of models and people puzzle by puzzle: cosine, rank correlation and their mean (Figures 6A to C, E to G).
+    """
     shown = best_rates(subject, [row.of for row in rows])
     rows = [row for row in rows if row.of in shown and row.puzzles]
     names = names_of(subject, [row.of for row in rows])
@@ -377,14 +367,11 @@ def human_scores_picture(subject: Subject, rows: Sequence[human_comparison.Human
     return picture
 
 
-def human_scatter(experiments: Sequence[PlottedExperiment], options: Options) -> Picture:
-    """A point for each puzzle: the models' accuracy by people's, a panel for each encoding (Figure 6D)."""
-    people = latin_square.read_human_accuracies(options.people)
-    subject = subject_of(experiments)
-    return human_scatter_picture(subject, human_comparison.compare(subject, people))
+human_scores = _figure(human_scores_picture, _beside_people)
 
 
 def human_scatter_picture(subject: Subject, rows: Sequence[human_comparison.HumanComparison]) -> Picture:
+    """A point for each puzzle: the models' accuracy by people's, a panel for each encoding (Figure 6D)."""
     shown = best_rates(subject, [row.of for row in rows])
     rows = [row for row in rows if row.of in shown and row.puzzles]
     picture = Picture("human_scatter", f"Models beside people, puzzle by puzzle: {subject.names}")
@@ -401,15 +388,13 @@ def human_scatter_picture(subject: Subject, rows: Sequence[human_comparison.Huma
     return picture
 
 
-def error_carries(experiments: Sequence[PlottedExperiment], options: Options) -> Picture:
-    """Share of the least significant wrong digits that have a carry into them, by place, beside the base rate of random
-    operands (Zhou et al. 2024, Figure 9).
-    """
-    subject = subject_of(experiments)
-    return carries_picture(subject, carries.measure(subject, options.length or 0))
+human_scatter = _figure(human_scatter_picture, _beside_people)
 
 
 def carries_picture(subject: Subject, rows: Sequence[carries.CarryErrors]) -> Picture:
+    """Share of the least significant wrong digits that have a carry into them, by place, beside the base rate of random
+    operands (Zhou et al. 2024, Figure 9).
+    """
     digits = rows[0].digits
     picture = Picture("error_carries", f"Errors with a carry, sums of {digits} digits: {subject.names}")
     picture.x = Axis("place of the digit, 0 for the least significant", ticks="counts", range=(0, digits + 0.5))
@@ -454,15 +439,13 @@ def carries_picture(subject: Subject, rows: Sequence[carries.CarryErrors]) -> Pi
     return picture
 
 
-def carry_chains(experiments: Sequence[PlottedExperiment], options: Options) -> Picture:
-    """Accuracy of a digit by the length of the carry chain into it, beside the frequency of such chains (Zhou et al. 2024,
-    section 3, which finds no effect of carries).
-    """
-    subject = subject_of(experiments)
-    return chains_picture(subject, carries.measure_chains(subject, options.length or 0))
+error_carries = _figure(carries_picture, lambda subject, options: [carries.measure(subject, options.length or 0)])
 
 
 def chains_picture(subject: Subject, rows: Sequence[carries.CarryChains]) -> Picture:
+    """Accuracy of a digit by the length of the carry chain into it, beside the frequency of such chains (Zhou et al. 2024,
+    section 3, which finds no effect of carries).
+    """
     digits = rows[0].digits
     picture = Picture("carry_chains", f"Accuracy by length of the carry chain, sums of {digits} digits: {subject.names}")
     longest = max(len(row.places) for row in rows) - 1
@@ -486,3 +469,6 @@ def chains_picture(subject: Subject, rows: Sequence[carries.CarryChains]) -> Pic
     add_sentence(picture, "All seeds together. Places count up to and including the least significant wrong digit.")
     picture.band_caption = f"Bands: {100 * CONFIDENCE:.0f} % intervals."
     return picture
+
+
+carry_chains = _figure(chains_picture, lambda subject, options: [carries.measure_chains(subject, options.length or 0)])

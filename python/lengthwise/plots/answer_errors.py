@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy
 
@@ -111,11 +112,7 @@ def _picture(experiments: Sequence[PlottedExperiment], options: Options, of_plac
     return result
 
 
-def places_picture(experiments: Sequence[PlottedExperiment], options: Options) -> Picture:
-    """Share of all answers that are wrong at each place."""
-    return _picture(experiments, options, of_places=True)
-
-
-def counts_picture(experiments: Sequence[PlottedExperiment], options: Options) -> Picture:
-    """Distribution of the number of wrong digits among wrong answers."""
-    return _picture(experiments, options, of_places=False)
+# Share of all answers that are wrong at each place.
+error_places = partial(_picture, of_places=True)
+# Distribution of the number of wrong digits among wrong answers.
+error_counts = partial(_picture, of_places=False)

@@ -98,7 +98,7 @@ class _Clock:
         return [float(second) for second in numpy.mean(of_trials, axis=0)]
 
 
-def picture_over_time(experiments: Sequence[PlottedExperiment], options: Options) -> Picture:
+def loss_over_time(experiments: Sequence[PlottedExperiment], options: Options) -> Picture:
     return picture(experiments, options, _Clock(experiments))
 
 
