@@ -14,16 +14,14 @@ import signal
 import sys
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, NoReturn, TextIO
+from dataclasses import dataclass, fields
+from typing import NoReturn, TextIO
 
+from lengthwise.connection import Connection, Settings, resolve
 from lengthwise.errors import LengthwiseError, UnreachableError, UsageError
 from lengthwise.printable import printable_text
 from lengthwise.rendering import Palette, Records, Table
 from lengthwise.user_file import unwritten
-
-if TYPE_CHECKING:
-    from lengthwise.connection import Connection
 
 # Exit codes, as client/commands/program.h has them.
 SUCCESS, FAILURE, USAGE, UNREACHABLE, INTERRUPTED = 0, 1, 2, 3, 130
@@ -70,10 +68,12 @@ class _Parser(argparse.ArgumentParser):
         raise UsageError(f"{message}; see `{self.prog} --help`")
 
 
-def add_server_options(parser: argparse.ArgumentParser) -> None:
-    """Server address and credentials. Default: the environment, then the configuration file."""
-    for name in ("server", "token_file", "tls_ca", "tls_certificate", "tls_key", "tls_server_name"):
-        parser.add_argument(f"--{name}", default=None)
+def add_server_options(parser: argparse.ArgumentParser, select: bool = False) -> None:
+    """Server address and credentials. Default: the environment, then the configuration file. `select`: with --select."""
+    for one in fields(Settings):
+        parser.add_argument(f"--{one.name}", default=None)
+    if select:
+        parser.add_argument("--select", default="", choices=["seen", "unseen"])
 
 
 def add_output_option(parser: argparse.ArgumentParser, kinds: Sequence[str]) -> None:
@@ -83,14 +83,8 @@ def add_output_option(parser: argparse.ArgumentParser, kinds: Sequence[str]) -> 
     parser.add_argument("--columns", type=int, default=0)
 
 
-def add_select_option(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--select", default="", choices=["seen", "unseen"])
-
-
 def connect(arguments: argparse.Namespace) -> closing[Connection]:
     """The server that the options of add_server_options name; a context that closes the connection."""
-    from lengthwise.connection import Connection, resolve
-
     return closing(Connection(resolve(vars(arguments)), timeout=60))
 
 

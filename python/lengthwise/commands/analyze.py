@@ -4,14 +4,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from lengthwise.command_line import (
-    SUCCESS,
-    Output,
-    add_output_option,
-    add_select_option,
-    add_server_options,
-    connect,
-)
+from lengthwise.command_line import SUCCESS, Output, add_output_option, add_server_options, connect
 from lengthwise.rendering import BOLD, wrap
 
 if TYPE_CHECKING:
@@ -44,8 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         command.add_argument("experiments", nargs="+")
         for option, settings in options.items():
             command.add_argument(f"--{option}", **settings)
-        add_select_option(command)
-        add_server_options(command)
+        add_server_options(command, select=True)
         add_output_option(command, ["table", "json", "csv", "markdown", "latex"])
 
 

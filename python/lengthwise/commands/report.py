@@ -5,14 +5,7 @@ import argparse
 from pathlib import Path
 
 from lengthwise import published
-from lengthwise.command_line import (
-    SUCCESS,
-    Output,
-    add_output_option,
-    add_select_option,
-    add_server_options,
-    connect,
-)
+from lengthwise.command_line import SUCCESS, Output, add_output_option, add_server_options, connect
 from lengthwise.errors import UsageError
 
 
@@ -20,9 +13,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("experiment")
     parser.add_argument("-o", "--out", default="")
     parser.add_argument("--compare", action="append", default=[])
-    add_select_option(parser)
     parser.add_argument("--open", action="store_true")
-    add_server_options(parser)
+    add_server_options(parser, select=True)
     add_output_option(parser, ["table"])
 
 

@@ -6,14 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from lengthwise import published
-from lengthwise.command_line import (
-    SUCCESS,
-    Output,
-    add_output_option,
-    add_select_option,
-    add_server_options,
-    connect,
-)
+from lengthwise.command_line import SUCCESS, Output, add_output_option, add_server_options, connect
 from lengthwise.errors import UsageError
 from lengthwise.rendering import Column, Records, Table
 
@@ -25,9 +18,8 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("experiment", nargs="?", default="")
     parser.add_argument("--compare", required=True)
-    add_select_option(parser)
     parser.add_argument("--whole_table", action="store_true")
-    add_server_options(parser)
+    add_server_options(parser, select=True)
     add_output_option(parser, ["table", "json", "csv", "markdown", "latex"])
 
 

@@ -25,6 +25,7 @@ from lengthwise.plots.panels import (
     no_interval_evaluation,
     set_loss_axis,
     set_step_axis,
+    task_panels,
     task_title,
 )
 from lengthwise.plots.picture import Panel, Picture, Series
@@ -49,7 +50,9 @@ def interval_evaluations(experiment: PlottedExperiment, with_finals: bool = Fals
 
 
 @dataclass(frozen=True)
-class _Line:
+class IntervalLine:
+    """A group's trials with the shown learning rate, chosen at their last evaluations during training."""
+
     group: TrialGroup
     seeds: SeedGroup
     evaluations: dict[str, Evaluations]
@@ -67,8 +70,8 @@ class _Line:
         panel.series.append(Series(self.group.name, band.x, band.y, style=self.group.style))
 
 
-def _lines(groups: Sequence[TrialGroup], evaluations: dict[str, dict[str, Evaluations]]) -> list[_Line]:
-    """Lines of the groups, each at its shown learning rate."""
+def interval_lines(groups: Sequence[TrialGroup], evaluations: dict[str, dict[str, Evaluations]]) -> list[IntervalLine]:
+    """Of the groups that have some. `evaluations`: by experiment and trial."""
     found = []
     for group in groups:
         of_trials = evaluations[group.experiment.name]
@@ -80,7 +83,7 @@ def _lines(groups: Sequence[TrialGroup], evaluations: dict[str, dict[str, Evalua
 
         seeds = best_rate(group, key_of)
         if seeds is not None:
-            found.append(_Line(group, seeds, of_trials))
+            found.append(IntervalLine(group, seeds, of_trials))
     return found
 
 
@@ -133,7 +136,7 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
     recorded: set[int] = set()
     left_out: set[tuple[str, int]] = set()
     for task in tasks:
-        lines = _lines(of_task(groups, task.task), evaluations)
+        lines = interval_lines(of_task(groups, task.task), evaluations)
         lengths = sorted(
             {
                 length
@@ -178,8 +181,7 @@ def accuracy_over_epochs(experiments: Sequence[PlottedExperiment], options: Opti
     evaluations = {experiment.name: interval_evaluations(experiment, with_finals=True) for experiment in experiments}
     left_out: set[tuple[str, int]] = set()
     stored = all(steps_per_epoch(group.trials[0].specification.training) > 0 for group in groups)
-    for task in tasks_of(groups):
-        panel = Panel(task_title(task))
+    for panel, task, of_this in task_panels(result, groups):
 
         def mean_over_lengths(trial: Trial, of_trial: Evaluations) -> Curve:
             unit = steps_per_epoch(trial.specification.training) if stored else 1
@@ -193,13 +195,10 @@ def accuracy_over_epochs(experiments: Sequence[PlottedExperiment], options: Opti
                     curve[step / unit] = math.fsum(values) / len(values)
             return curve
 
-        for one in _lines(of_task(groups, task.task), evaluations):
+        for one in interval_lines(of_this, evaluations):
             one.add_to(panel, mean_over_lengths, averaging)
-        if not panel.series:
-            continue
         if shown.name == main_metric(task):
             add_guess(panel, task)
-        result.panels.append(panel)
     if not result.panels:
         raise no_interval_evaluation(experiments)
     arrange_panels(result)

@@ -4,9 +4,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lengthwise.errors import refused
-from lengthwise.plots.accuracy_over_steps import Evaluations, interval_evaluations
-from lengthwise.plots.data import PlottedExperiment, Trial, experiment_names, has_time
-from lengthwise.plots.groups import Key, SeedGroup, TrialGroup, best_rate, choice_key, group_trials, of_task, tasks_of
+from lengthwise.plots.accuracy_over_steps import Evaluations, IntervalLine, interval_evaluations, interval_lines
+from lengthwise.plots.data import PlottedExperiment, experiment_names, has_time
+from lengthwise.plots.groups import group_trials, tasks_of
 from lengthwise.plots.metrics import common
 from lengthwise.plots.options import Options
 from lengthwise.plots.panels import (
@@ -17,10 +17,10 @@ from lengthwise.plots.panels import (
     choice_of,
     mean,
     no_interval_evaluation,
-    task_title,
+    task_panels,
     unseen_of,
 )
-from lengthwise.plots.picture import Panel, Picture, Series
+from lengthwise.plots.picture import Picture, Series
 
 
 def _unseen(of_trial: Evaluations) -> dict[float, float]:
@@ -31,17 +31,18 @@ def _unseen(of_trial: Evaluations) -> dict[float, float]:
     }
 
 
-def _series(group: TrialGroup, seeds: SeedGroup, of_trials: dict[str, Evaluations], averaging: Averaging) -> Series:
+def _series(line: IntervalLine, averaging: Averaging) -> Series:
     """Mean over seeds at each step, placed at the mean of the seconds."""
     accuracies, seconds = [], []
-    for trial in seeds.trials:
-        accuracy = _unseen(of_trials.get(trial.name, {}))
+    for trial in line.seeds.trials:
+        of_trial = line.evaluations.get(trial.name, {})
+        accuracy = _unseen(of_trial)
         if accuracy:
             accuracies.append(accuracy)
-            seconds.append({step: of_trials[trial.name][int(step)].training_seconds for step in accuracy})
-    averaging.count(len(accuracies), len(group.rates))
+            seconds.append({step: of_trial[int(step)].training_seconds for step in accuracy})
+    averaging.count(len(accuracies), len(line.group.rates))
     band = mean(accuracies)
-    return Series(group.name, mean(seconds).y, band.y, band.low, band.high, group.style)
+    return Series(line.group.name, mean(seconds).y, band.y, band.low, band.high, line.group.style)
 
 
 def _none_unseen(experiments: Sequence[PlottedExperiment]) -> Exception:
@@ -84,27 +85,10 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
     titles = [task.experiment.catalogue.accuracy_title(task.task) for task in tasks_of(groups)]
     what = f"on {unseen_of(groups, 'lengths not seen')}"
     result.y = accuracy_axis(f"{common(titles, 'accuracy')} {what}")
-    for task in tasks_of(groups):
-        panel = Panel(task_title(task))
-        for group in of_task(groups, task.task):
-            of_trials = evaluations[group.experiment.name]
-
-            def key_of(
-                trial: Trial, group: TrialGroup = group, of_trials: dict[str, Evaluations] = of_trials
-            ) -> Key | None:
-                last = next(reversed(of_trials.get(trial.name, {}).values()), None)
-                return None if last is None else choice_key(group.experiment, trial, last)
-
-            seeds = best_rate(group, key_of)
-            if seeds is None:
-                continue
-            series = _series(group, seeds, of_trials, averaging)
-            if len(series.x):
-                panel.series.append(series)
-        if not panel.series:
-            continue
+    for panel, task, of_this in task_panels(result, groups):
+        found = [_series(line, averaging) for line in interval_lines(of_this, evaluations)]
+        panel.series += [series for series in found if len(series.x)]
         add_guess(panel, task)
-        result.panels.append(panel)
     if not result.panels:
         raise _none_unseen(experiments)
     arrange_panels(result)

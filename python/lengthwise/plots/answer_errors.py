@@ -10,10 +10,10 @@ from lengthwise._proto import event_pb2
 from lengthwise.analyses.recorded import scores_of
 from lengthwise.errors import refused
 from lengthwise.plots.data import PlottedExperiment, experiment_names
-from lengthwise.plots.groups import best_rate, final_key, group_trials, of_task, tasks_of
+from lengthwise.plots.groups import best_rate, final_key, group_trials, tasks_of
 from lengthwise.plots.options import Options
-from lengthwise.plots.panels import arrange_panels, line, refuse_best, task_title
-from lengthwise.plots.picture import Axis, Panel, Picture
+from lengthwise.plots.panels import arrange_panels, line, refuse_best, task_panels
+from lengthwise.plots.picture import Axis, Picture
 
 
 def _sum(columns: Sequence[Sequence[int]]) -> list[float]:
@@ -66,9 +66,8 @@ def _picture(experiments: Sequence[PlottedExperiment], options: Options, of_plac
         result.y = Axis("share of the wrong answers", ticks="percent")
     result.x.ticks = "counts"
     carries: list[str] = []
-    for task in tasks:
-        panel = Panel(task_title(task))
-        for group in of_task(groups, task.task):
+    for panel, _, of_this in task_panels(result, groups):
+        for group in of_this:
             seeds = best_rate(group, final_key(group.experiment))
             found = [errors[trial.name] for trial in seeds.trials if trial.name in errors] if seeds else []
 
@@ -90,8 +89,6 @@ def _picture(experiments: Sequence[PlottedExperiment], options: Options, of_plac
             wrong = with_carry + sum(one.first_wrong_without_carry for one in found)
             if wrong > 0:
                 carries.append(f"{100 * with_carry / wrong:.0f} % ({panel.title}, {group.name})")
-        if panel.series:
-            result.panels.append(panel)
     if not result.panels and not of_places:
         raise refused(f"no {symbol} of any answer at {at_size} is wrong")
     if not result.panels:

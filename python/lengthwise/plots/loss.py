@@ -9,7 +9,7 @@ import numpy
 from lengthwise.errors import UsageError, refused
 from lengthwise.plots.accuracy_over_time import scale_time
 from lengthwise.plots.data import PlottedExperiment, Trial, experiment_names, has_time
-from lengthwise.plots.groups import SeedGroup, TrialGroup, best_rate, final_key, group_trials, of_task, tasks_of
+from lengthwise.plots.groups import SeedGroup, TrialGroup, best_rate, final_key, group_trials, tasks_of
 from lengthwise.plots.metrics import common
 from lengthwise.plots.options import Options
 from lengthwise.plots.panels import (
@@ -24,9 +24,9 @@ from lengthwise.plots.panels import (
     refuse_best,
     set_loss_axis,
     set_step_axis,
-    task_title,
+    task_panels,
 )
-from lengthwise.plots.picture import Axis, Panel, Picture, Series
+from lengthwise.plots.picture import Axis, Picture, Series
 
 # By trial.
 _Curves = dict[str, dict[float, float]]
@@ -126,10 +126,9 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options, clock: _
 
     if not of_accuracy:
         result.y.label = common((_loss_title(task) for task in tasks_of(groups)), "loss")
-    for task in tasks_of(groups):
-        panel = Panel(task_title(task))
+    for panel, _, of_this in task_panels(result, groups):
         trials: list[list[str]] = []  # of each line
-        for group in of_task(groups, task.task):
+        for group in of_this:
             seeds = _shown_rate(group, losses[group.experiment.name])
             of_trials = shown[group.experiment.name]
             curves = []
@@ -151,8 +150,6 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options, clock: _
             if band.x:
                 panel.series.append(Series(group.name, band.x, band.y, band.low, band.high, group.style))
                 trials.append(drawn)
-        if panel.series:
-            result.panels.append(panel)
         if clock:
             for series, of_series in zip(panel.series, trials):
                 series.x = clock.seconds(series.x, of_series)

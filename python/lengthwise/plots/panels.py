@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy
@@ -10,7 +10,7 @@ import numpy
 from lengthwise._proto import event_pb2
 from lengthwise.errors import LengthwiseError, UsageError, refused
 from lengthwise.plots.data import PlottedExperiment, experiment_names
-from lengthwise.plots.groups import TrialGroup, final_evaluations, rule_of
+from lengthwise.plots.groups import TrialGroup, final_evaluations, of_task, rule_of, tasks_of
 from lengthwise.plots.options import Options
 from lengthwise.plots.picture import Axis, Panel, Picture, Reference, Series
 from lengthwise.plots.seen_lengths import SeenLengths, unseen_lengths
@@ -210,6 +210,19 @@ def set_loss_axis(picture: Picture) -> None:
         series.y = [max(value, lowest) for value in series.y]
         series.low = [max(value, lowest) for value in series.low]
         series.high = [max(value, lowest) for value in series.high]
+
+
+def task_panels(
+    picture: Picture, groups: Sequence[TrialGroup]
+) -> Iterator[tuple[Panel, TrialGroup, list[TrialGroup]]]:
+    """A panel for each task, with one of the task's groups, and all of them. Panels to which the loop adds no series are not
+    the picture's.
+    """
+    for task in tasks_of(groups):
+        panel = Panel(task_title(task))
+        yield panel, task, of_task(groups, task.task)
+        if panel.series:
+            picture.panels.append(panel)
 
 
 def arrange_panels(picture: Picture, what: str = "one a task", how: str = "choose some with --task") -> None:

@@ -15,7 +15,6 @@ from lengthwise.plots.groups import (
     final_evaluations,
     final_key,
     group_trials,
-    of_task,
     tasks_of,
 )
 from lengthwise.plots.metrics import choose_metric, is_accuracy
@@ -28,10 +27,10 @@ from lengthwise.plots.panels import (
     missing_trials,
     no_final_evaluation,
     set_loss_axis,
-    task_title,
+    task_panels,
     unseen_of,
 )
-from lengthwise.plots.picture import Axis, Panel, Picture, Reference, Series
+from lengthwise.plots.picture import Axis, Picture, Reference, Series
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,16 +41,14 @@ _WIDTH, _GOLDEN = 0.5, (math.sqrt(5) - 1) / 2
 
 def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Picture:
     groups = group_trials(experiments)
-    tasks = tasks_of(groups)
-    shown = choose_metric(experiments, tasks, "", intervals=False)
+    shown = choose_metric(experiments, tasks_of(groups), "", intervals=False)
     result = Picture("seed_distribution", f"Scores of all seeds: {experiment_names(experiments)}", y=shown.axis)
     result.x = Axis(ticks="none")
     result.y.label += f" on {unseen_of(groups)}"
     several_rates = False
-    for task in tasks:
-        panel = Panel(task_title(task))
+    for panel, task, of_this in task_panels(result, groups):
         labels: list[str] = []
-        for group in of_task(groups, task.task):
+        for group in of_this:
             seeds = best_rate(group, final_key(group.experiment))
             finals = final_evaluations(group.experiment)
             evaluated = [trial for trial in (seeds.trials if seeds else []) if trial.name in finals]
@@ -65,8 +62,6 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
             x = [len(labels) + _WIDTH * (i * _GOLDEN % 1 - 0.5) for i in range(len(scores))]
             panel.series.append(Series(group.name, x, scores, style=group.style, kind="scatter"))
             labels.append(f"{passed} of {len(scores)}\n{100 * low:.0f} to {100 * high:.0f} %")
-        if not panel.series:
-            continue
 
         def label(axes: Axes, labels: list[str] = labels) -> None:
             axes.set_xticks(range(len(labels)), labels)
@@ -77,7 +72,6 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
         panel.references.append(Reference(options.threshold, f"threshold {_as_text(options.threshold, shown.is_median)}"))
         if not shown.is_median:
             add_guess(panel, task)
-        result.panels.append(panel)
     if not result.panels:
         raise no_final_evaluation(experiments)
     arrange_panels(result)
