@@ -1,7 +1,8 @@
 """Queries of the server's measurements, one function each. `name` is an experiment's or a trial's full name."""
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence, Sized
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
+from contextlib import closing
 from typing import TypeVar
 
 import grpc
@@ -14,7 +15,7 @@ Summary = experiment_service_pb2.SummarizeExperimentResponse
 Evaluation = experiment_service_pb2.QueryLengthAccuraciesResponse.Evaluation
 LossCurve = experiment_service_pb2.QueryLossCurvesResponse.Curve
 
-T = TypeVar("T")
+OfTrial = TypeVar("OfTrial", Evaluation, LossCurve)
 
 
 def check_columns(problem: str, *columns: Sized) -> None:
@@ -38,14 +39,16 @@ def check_points(points: event_pb2.TrainingPoints, trial: str) -> None:
     check_columns(f"the loss curve of {trial} is damaged", points.steps, *columns)
 
 
-def _per_trial(trials: Sequence[str], name: str, query: Callable[[str], T]) -> list[T]:
-    """One answer for all of `name`; if that is too large for the server, one for each trial."""
+def _per_trial(trials: Sequence[str], name: str, query: Callable[[str], Iterable[OfTrial]]) -> list[OfTrial]:
+    """What the answer for `name` has of `trials`. If that is too large for the server, it is asked for trial by trial."""
     try:
-        return [query(name)]
+        answers = [query(name)]
     except LengthwiseError as error:
         if error.code is not grpc.StatusCode.RESOURCE_EXHAUSTED or len(trials) < 2:
             raise
-    return [query(one) for one in trials]
+        answers = [query(one) for one in trials]
+    wanted = set(trials)
+    return [one for answer in answers for one in answer if one.trial in wanted]
 
 
 def summary(connection: Connection, experiment: str, with_lengths: bool = False, select: str = "") -> Summary:
@@ -66,15 +69,14 @@ def length_accuracies(
 ) -> list[Evaluation]:
     """The final evaluations of `trials`, some of those of `name`; with `intervals` also those made during training."""
 
-    def query(one: str) -> experiment_service_pb2.QueryLengthAccuraciesResponse:
+    def query(one: str) -> Iterable[Evaluation]:
         return connection.call(
             "ExperimentService/QueryLengthAccuracies",
             experiment_service_pb2.QueryLengthAccuraciesRequest(name=one, include_intervals=intervals),
             experiment_service_pb2.QueryLengthAccuraciesResponse,
-        )
+        ).evaluations
 
-    wanted = set(trials)
-    found = [one for answer in _per_trial(trials, name, query) for one in answer.evaluations if one.trial in wanted]
+    found = _per_trial(trials, name, query)
     for one in found:
         check_evaluation(one.accuracies, one.trial)
     return found
@@ -90,15 +92,14 @@ def mean(measured: event_pb2.LengthAccuracies, side: str, by_loss: bool) -> floa
 def loss_curves(connection: Connection, name: str, trials: Sequence[str], max_points: int) -> list[LossCurve]:
     """Loss curves of `trials`, some of those of `name`, with at most `max_points` points each."""
 
-    def query(one: str) -> experiment_service_pb2.QueryLossCurvesResponse:
+    def query(one: str) -> Iterable[LossCurve]:
         return connection.call(
             "ExperimentService/QueryLossCurves",
             experiment_service_pb2.QueryLossCurvesRequest(name=one, max_points=max_points),
             experiment_service_pb2.QueryLossCurvesResponse,
-        )
+        ).curves
 
-    wanted = set(trials)
-    found = [one for answer in _per_trial(trials, name, query) for one in answer.curves if one.trial in wanted]
+    found = _per_trial(trials, name, query)
     for one in found:
         check_points(one.points, one.trial)
     return found
@@ -126,3 +127,16 @@ def analyses(connection: Connection, name: str) -> Iterator[event_pb2.Event]:
     return connection.stream(
         "ExperimentService/QueryAnalyses", experiment_service_pb2.QueryAnalysesRequest(name=name), event_pb2.Event
     )
+
+
+def stored_events(connection: Connection, name: str, **options: bool) -> Iterator[event_pb2.Event]:
+    """The log so far. `options`: fields of WatchExperimentRequest."""
+    request = experiment_service_pb2.WatchExperimentRequest(name=name, **options)  # type: ignore[arg-type]
+    answers = connection.stream(
+        "ExperimentService/WatchExperiment", request, experiment_service_pb2.WatchExperimentResponse
+    )
+    with closing(answers):
+        for answer in answers:
+            yield from answer.events
+            if answer.caught_up:
+                return  # what comes from now on is not asked for

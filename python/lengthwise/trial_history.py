@@ -1,15 +1,13 @@
 """All measurements of a trial, from the event log: nothing averaged or left out."""
 from __future__ import annotations
 
-from collections.abc import Iterable
-from contextlib import closing
 from dataclasses import dataclass, field
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from lengthwise._proto import event_pb2, experiment_service_pb2
+from lengthwise._proto import event_pb2
 from lengthwise.connection import Connection
-from lengthwise.queries import check_columns, check_evaluation, check_points
+from lengthwise.queries import check_columns, check_evaluation, check_points, stored_events
 
 
 @dataclass(frozen=True)
@@ -36,21 +34,7 @@ class TrialHistory:
 def fetch_history(connection: Connection, trial: str) -> TrialHistory:
     """History of the trial with this name. DATA_LOSS for columns of different lengths."""
     history = TrialHistory()
-    request = experiment_service_pb2.WatchExperimentRequest(name=trial, omit_attention_maps=True)
-    responses = connection.stream(
-        "ExperimentService/WatchExperiment", request, experiment_service_pb2.WatchExperimentResponse
-    )
-    with closing(responses):
-        for response in responses:
-            _add(response.events, trial, history)
-            if response.caught_up:
-                break  # what comes from now on is not asked for
-    history.sequence_scores = dict(sorted(history.sequence_scores.items()))
-    return history
-
-
-def _add(events: Iterable[event_pb2.Event], trial: str, history: TrialHistory) -> None:
-    for event in events:
+    for event in stored_events(connection, trial, omit_attention_maps=True):
         if event.HasField("length_accuracies"):
             check_evaluation(event.length_accuracies, trial)
             history.evaluations.append(Evaluation(event.step, event.time, event.length_accuracies))
@@ -66,3 +50,5 @@ def _add(events: Iterable[event_pb2.Event], trial: str, history: TrialHistory) -
             check_points(points, trial)
             history.points.MergeFrom(points)
             history.times += [event.time] * len(points.steps)
+    history.sequence_scores = dict(sorted(history.sequence_scores.items()))
+    return history

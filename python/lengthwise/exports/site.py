@@ -7,7 +7,6 @@ All numbers of index.html are means over what length_accuracies.csv holds.
 from __future__ import annotations
 
 import json
-from contextlib import closing
 from typing import Any
 
 import grpc
@@ -72,22 +71,12 @@ class SiteExporter(CsvExporter):
 
     def _log(self, trial: Trial) -> list[str]:
         """What happened to the trial, and what its worker wrote."""
-        request = experiment_service_pb2.WatchExperimentRequest(name=trial.name, log_only=True)
         lines = []
-        with closing(
-            self.connection.stream(
-                "ExperimentService/WatchExperiment", request, experiment_service_pb2.WatchExperimentResponse
-            )
-        ) as responses:
-            for response in responses:
-                for event in response.events:
-                    change = event.state_change
-                    text = event.log_line.text
-                    if event.HasField("state_change"):
-                        text = " ".join(filter(None, [event_pb2.TrialState.Name(change.to), change.worker, change.reason]))
-                    lines.append(f"{events.to_datetime(event.time):%Y-%m-%d %H:%M:%S} step {event.step}: {text}")
-                if response.caught_up:
-                    break
+        for event in queries.stored_events(self.connection, trial.name, log_only=True):
+            change, text = event.state_change, event.log_line.text
+            if event.HasField("state_change"):
+                text = " ".join(filter(None, [event_pb2.TrialState.Name(change.to), change.worker, change.reason]))
+            lines.append(f"{events.to_datetime(event.time):%Y-%m-%d %H:%M:%S} step {event.step}: {text}")
         return lines
 
     def finish(self) -> None:

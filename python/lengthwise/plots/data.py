@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from lengthwise import names, queries
 from lengthwise._proto import event_pb2, experiment_service_pb2
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from lengthwise.events import AttentionMap, Projection
 
 Trial = experiment_service_pb2.Trial
+T = TypeVar("T")
 
 # Points of a loss curve: enough for a wide picture. The server averages the points between.
 LOSS_POINTS = 1000
@@ -86,33 +87,30 @@ class PlottedExperiment:
         """One trial alone is asked for by its own name."""
         return self.trials[0].name if len(self.trials) == 1 else self.full_name
 
-    def evaluations(self, intervals: bool = False) -> list[Evaluation]:
-        """The final ones; with `intervals` also those made during training."""
-        if intervals:
-            if self.all_evaluations is None:
-                self.all_evaluations = self._query_evaluations(True)
-            return self.all_evaluations
-        if self.finals is None and self.all_evaluations is not None:
-            self.finals = [one for one in self.all_evaluations if one.accuracies.final]
-        if self.finals is None:
-            self.finals = self._query_evaluations(False)
-        return self.finals
+    def _read(self, name: str, query: Callable[[Connection], list[T]]) -> list[T]:
+        """The field `name`, which `query` reads of the server if nothing has set it."""
+        if getattr(self, name) is None and self.connection is not None:
+            setattr(self, name, query(self.connection))
+        found: list[T] | None = getattr(self, name)
+        return found or []
 
     def _trial_names(self) -> list[str]:
         return [trial.name for trial in self.trials]
 
-    def _query_evaluations(self, intervals: bool) -> list[Evaluation]:
-        if self.connection is None:
-            return []
-        return queries.length_accuracies(self.connection, self.query_name, self._trial_names(), intervals)
+    def evaluations(self, intervals: bool = False) -> list[Evaluation]:
+        """The final ones; with `intervals` also those made during training."""
+        if not intervals and self.finals is None and self.all_evaluations is not None:
+            self.finals = [one for one in self.all_evaluations if one.accuracies.final]
+        return self._read(
+            "all_evaluations" if intervals else "finals",
+            lambda server: queries.length_accuracies(server, self.query_name, self._trial_names(), intervals),
+        )
 
     def loss_curves(self) -> list[LossCurve]:
         """Loss curves, each of at most LOSS_POINTS points."""
-        if self.curves is None:
-            if self.connection is None:
-                return []
-            self.curves = queries.loss_curves(self.connection, self.query_name, self._trial_names(), LOSS_POINTS)
-        return self.curves
+        return self._read(
+            "curves", lambda server: queries.loss_curves(server, self.query_name, self._trial_names(), LOSS_POINTS)
+        )
 
     def attention_maps(self, trial: str) -> list[AttentionMap]:
         """Attention maps of the trial with this full name."""
@@ -131,13 +129,11 @@ class PlottedExperiment:
 
     def analyses(self) -> list[event_pb2.Event]:
         """Recorded events for analyses: scores of single sequences, accuracies under noise, errors of answers."""
-        if self.recorded is None:
-            if self.connection is None:
-                return []
-            names = set(self._trial_names())
-            events = queries.analyses(self.connection, self.query_name)
-            self.recorded = [event for event in events if event.trial in names]
-        return self.recorded
+        names = set(self._trial_names())
+        return self._read(
+            "recorded",
+            lambda server: [event for event in queries.analyses(server, self.query_name) if event.trial in names],
+        )
 
 
 class Experiment(Protocol):
