@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from lengthwise import protocol, published, queries
@@ -245,34 +245,17 @@ def _value(
 
 
 def _mark_best(
-    columns: Sequence[PublishedColumn],
-    quantity: Quantity,
-    row: Sequence[ComparisonCell],
-    value_of: Callable[[ComparisonCell], Measurement | PublishedValue | None],
-    mark: Callable[[ComparisonCell], None],
+    columns: Sequence[PublishedColumn], quantity: Quantity, row: Sequence[ComparisonCell], side: str
 ) -> None:
-    """Among the columns of one statistic: a maximum is not held against a mean."""
-    for statistic in Statistic:
-        if statistic is Statistic.MEDIAN:
-            continue
-        ranks: list[tuple[float, ComparisonCell]] = []
-        for column, cell in zip(columns, row):
-            value = value_of(cell)
-            if column.statistic is statistic and value is not None:
-                rank = rounded(value.value, decimals(quantity))
-                ranks.append((-rank if quantity is Quantity.TRAINING_HOURS else rank, cell))
-        best = max((rank for rank, _ in ranks), default=0.0)
-        for rank, cell in ranks:
-            if len(ranks) > 1 and rank == best:
-                mark(cell)
-
-
-def _mark_measured(cell: ComparisonCell) -> None:
-    cell.best_measured = True
-
-
-def _mark_published(cell: ComparisonCell) -> None:
-    cell.best_published = True
+    """Of the "measured" or the "published" values, among the columns of one statistic: a maximum is not held against a mean.
+    """
+    sign = -1 if quantity is Quantity.TRAINING_HOURS else 1
+    for statistic in set(Statistic) - {Statistic.MEDIAN}:
+        cells = [cell for column, cell in zip(columns, row) if column.statistic is statistic and getattr(cell, side)]
+        ranks = [sign * rounded(getattr(cell, side).value, decimals(quantity)) for cell in cells]
+        for cell, rank in zip(cells, ranks):
+            if len(ranks) > 1 and rank == max(ranks):
+                setattr(cell, f"best_{side}", True)
 
 
 def compare(
@@ -355,8 +338,8 @@ def compare(
         comparison.cells.append(cells)
         # Losses of a row are those of ever larger scales: the first would always be the best.
         if table.quantity is not Quantity.LOSS and table.quantity_of(r) is not Quantity.TRAINING_ACCURACY:
-            _mark_best(table.columns, table.quantity, cells, lambda cell: cell.measured, _mark_measured)
-            _mark_best(table.columns, table.quantity, cells, lambda cell: cell.published, _mark_published)
+            _mark_best(table.columns, table.quantity, cells, "measured")
+            _mark_best(table.columns, table.quantity, cells, "published")
     return comparison
 
 

@@ -511,11 +511,7 @@ def as_dictionary(comparison: Comparison) -> dict[str, object]:
         "gains": [
             {
                 "what": one.published.what,
-                "rows": one.rows,
-                "mean": one.mean,
-                "largest": one.largest,
-                "published_mean": one.published_mean,
-                "published_largest": one.published_largest,
+                **{name: getattr(one, name) for name in ("rows", "mean", "largest", "published_mean", "published_largest")},
                 "printed_mean": one.published.mean,
                 "printed_largest": one.published.largest,
             }

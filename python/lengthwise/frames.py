@@ -41,9 +41,7 @@ def row_html(facts: dict[str, Any]) -> str:
 
 
 def _key(trial: Trial) -> list[Any]:
-    return [
-        trial.name, trial.task, trial.network, trial.encoding, trial.learning_rate, trial.weight_seed, trial.data_seed,
-    ]  # fmt: skip
+    return [trial.name, *(getattr(trial, name) for name in KEY[1:])]
 
 
 def losses(connection: Connection, name: str, trials: Sequence[Trial], max_points: int) -> pandas.DataFrame:
@@ -52,11 +50,8 @@ def losses(connection: Connection, name: str, trials: Sequence[Trial], max_point
     rows: list[list[Any]] = []
     for curve in queries.loss_curves(connection, name, list(keys), max_points):
         points = curve.points
-        for values in zip(
-            points.steps, points.losses, points.accuracies, points.gradient_norms, points.lengths,
-            points.mean_losses,
-        ):  # fmt: skip
-            rows.append([*keys[curve.trial], *values])
+        columns = points.steps, points.losses, points.accuracies, points.gradient_norms, points.lengths, points.mean_losses
+        rows += [[*keys[curve.trial], *values] for values in zip(*columns)]
     return pandas.DataFrame(rows, columns=KEY + LOSSES)
 
 
@@ -123,9 +118,8 @@ def trials(connection: Connection, name: str, all_trials: Sequence[Trial]) -> pa
     """One row a trial. `name` as for losses."""
     losses = _mean_losses(connection, name, all_trials)
     rows = [
-        [*_key(trial), index, trial.state, trial.reason, trial.attempt, trial.worker, trial.seen_accuracy,
-         trial.unseen_accuracy, trial.training_seconds, trial.create_time, trial.start_time, trial.end_time,
-         *losses.get(trial.name, (None, None))]
+        [*_key(trial), index, trial.state, trial.reason, trial.attempt, trial.worker,
+         *(getattr(trial, name) for name in TRIALS[5:11]), *losses.get(trial.name, (None, None))]
         for index, trial in enumerate(all_trials)
     ]  # fmt: skip
     return pandas.DataFrame(rows, columns=KEY + TRIALS)

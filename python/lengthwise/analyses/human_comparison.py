@@ -3,20 +3,18 @@ from __future__ import annotations
 
 import csv
 import io
-import os
-import subprocess
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import numpy
 
+from lengthwise import programs
 from lengthwise.analyses.ground_truth import check_puzzles
 from lengthwise.analyses.measures import Correlation, cosine_similarity, spearman_correlation
 from lengthwise.analyses.recorded import scores_of
 from lengthwise.analyses.trial_sets import Subject, Trial, TrialSet, by_seed
 from lengthwise.errors import LengthwiseError, refused
 from lengthwise.names import short_name
-from lengthwise.programs import find_program
 from lengthwise.published import parameter_of
 
 # The validation puzzles of each condition (from 1), in the order in which they are evaluated.
@@ -54,26 +52,20 @@ def validation_puzzles(trial: Trial) -> PuzzlesByCondition:
     """Validation puzzles from `lengthwise sample`, which are the worker's own. FAILED_PRECONDITION if it fails."""
     check_puzzles(trial)
     task = trial.specification.task
-    command = [find_program(), "sample", task.name, "--validation"]
+    command = ["sample", task.name, "--validation", "--count", "10000000", "--output", "csv"]
     for name in task.parameters:
         value = parameter_of(task, name)
         text = str(value).lower() if isinstance(value, bool) else f"{value:.17g}" if isinstance(value, float) else value
         command += ["--set", f"{name}={text}"]
     try:
-        made = subprocess.run(
-            [*command, "--count", "10000000", "--output", "csv"],
-            stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", errors="replace",
-            env={**os.environ, "LENGTHWISE_CONFIG": ""}, check=False,
-        )  # fmt: skip
-    except OSError as error:
-        raise LengthwiseError(f"cannot run {command[0]}: {error.strerror}") from None
-    if made.returncode != 0:
+        made, _ = programs.ask(command)
+    except LengthwiseError as error:
         raise refused(
-            f"the validation puzzles of {short_name(trial.name)} cannot be generated here: "
-            f"{made.stderr.strip().removeprefix('lengthwise: ')}; this command needs the same puzzle files as the worker"
-        )
+            f"the validation puzzles of {short_name(trial.name)} cannot be generated here: {error}; this command needs the "
+            "same puzzle files as the worker"
+        ) from None
     found: PuzzlesByCondition = {}
-    for row in csv.DictReader(io.StringIO(made.stdout)):
+    for row in csv.DictReader(io.StringIO(made.decode())):
         found.setdefault(int(row["condition"]), []).append(row["puzzle"])
     return found
 

@@ -6,7 +6,7 @@ import json
 import math
 from typing import Any
 
-from lengthwise.plots.picture import Picture
+from lengthwise.plots.picture import Axis, Picture
 from lengthwise.rendering import Value, write_csv_rows
 
 _COLUMNS = ("panel", "series", "x", "y", "low", "high")
@@ -22,31 +22,17 @@ def to_dictionary(picture: Picture) -> dict[str, Any]:
     `lengthwise plot --terminal` reads it.
     """
 
-    def axis(which: str) -> dict[str, Any]:
-        described = getattr(picture, which)
-        return {
-            "label": described.label,
-            "scale": described.scale,
-            "ticks": described.ticks,
-            "range": None if described.range is None else list(map(float, described.range)),
-        }
+    def axis(described: Axis) -> dict[str, Any]:
+        return vars(described) | {"range": described.range and list(map(float, described.range))}
 
-    return {
-        "kind": picture.kind,
-        "title": picture.title,
-        "caption": picture.caption,
-        "band_caption": picture.band_caption,
-        "x": axis("x"),
-        "y": axis("y"),
-        "columns": picture.columns,
-        "row_titles": picture.row_titles,
-        "shaded_label": picture.shaded_label,
-        "map_label": picture.map_label,
+    return vars(picture) | {
+        "x": axis(picture.x),
+        "y": axis(picture.y),
         "map_maximum": float(picture.map_maximum),
         "panels": [
             {
                 "title": panel.title,
-                "shaded": None if panel.shaded is None else list(map(float, panel.shaded)),
+                "shaded": panel.shaded and list(map(float, panel.shaded)),
                 "references": [{"y": float(one.y), "label": one.label} for one in panel.references],
                 "series": [
                     {
