@@ -7,7 +7,6 @@ import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
@@ -17,11 +16,9 @@ import pandas
 from lengthwise import errors, events, frames, names, queries
 from lengthwise._proto import experiment_service_pb2, fleet_service_pb2
 from lengthwise.arguments import check_arguments
-from lengthwise.connection import Connection
-from lengthwise.message_json import plain_dictionary
 from lengthwise.names import FULL_NAME, GUESS, one_or_several, refused_guess
 from lengthwise.rendering import counted
-from lengthwise.trial import Trial
+from lengthwise.trial import Snapshot, Trial
 from lengthwise.user_file import user_path
 
 if TYPE_CHECKING:
@@ -88,17 +85,10 @@ def progress_bar(experiment: Experiment, show: bool | None, total: int, unit: st
 
 
 @check_arguments
-class Experiment:
+class Experiment(Snapshot[experiment_service_pb2.Experiment]):
     """A snapshot of an experiment; `refresh` updates it."""
 
-    def __init__(
-        self, connection: Connection, message: experiment_service_pb2.Experiment, match: int = FULL_NAME
-    ) -> None:
-        """`match`: how the caller named it. Calls that change something refuse a guess."""
-        self._connection = connection
-        self._message = message
-        self._match = match
-        self._plots: Plots | None = None
+    _plots: Plots | None = None
 
     def __repr__(self) -> str:
         return f"<Experiment {self.name}: {self.counts.total} trials, {self.counts.succeeded} succeeded>"
@@ -108,14 +98,8 @@ class Experiment:
         named = {"experiment": self.id, "owner": self.owner, "created": self.create_time}
         return frames.row_html({**named, **asdict(self.counts)})
 
-    @property
-    def name(self) -> str:
-        """ "experiments/{experiment}"."""
-        return self._message.name
-
-    @property
-    def id(self) -> str:
-        return self.name.rpartition("/")[2]
+    def _trials(self) -> list[Trial]:
+        return self.trials()
 
     @property
     def owner(self) -> str:
@@ -129,20 +113,6 @@ class Experiment:
     @property
     def ended(self) -> bool:
         return self.counts.unended == 0
-
-    @property
-    def create_time(self) -> datetime:
-        return events.to_datetime(self._message.create_time)
-
-    @property
-    def end_time(self) -> datetime | None:
-        """When the last trial ended."""
-        return events.to_datetime(self._message.end_time) if self._message.HasField("end_time") else None
-
-    @property
-    def specification(self) -> dict[str, Any]:
-        """With all defaults, as protobuf's JSON has it."""
-        return plain_dictionary(self._message.specification)
 
     @property
     def plot(self) -> Plots:
@@ -336,13 +306,6 @@ class Experiment:
         """
         return frames.trials(self._connection, self.name, self.trials())
 
-    def accuracies(self, intervals: bool = False) -> pandas.DataFrame:
-        """One row for each trial and length of the final evaluation; `intervals` adds those during training.
-
-        Other metrics than accuracy and loss have columns of their names, such as "digits_accuracy".
-        """
-        return frames.accuracies(self._connection, self.name, self.trials(), intervals)
-
     def seconds_to_accuracy(self, accuracy: float) -> pandas.DataFrame:
         """One row a trial: "seconds" of training until its mean accuracy on unseen lengths was above `accuracy`, 0 to 1.
 
@@ -356,14 +319,6 @@ class Experiment:
         return frames.seconds_to_accuracy(
             frames.accuracies(self._connection, self.name, trials, intervals=True), trials, accuracy
         )
-
-    def answer_errors(self) -> pandas.DataFrame:
-        """Errors of text answers: a row for each trial and length, with wrong answers by place and by wrong digits."""
-        return frames.answer_errors(self._connection, self.name, self.trials())
-
-    def losses(self, max_points: int = 1000) -> pandas.DataFrame:
-        """One row for each point of the loss curves, of which the server averages down to `max_points` a trial."""
-        return frames.losses(self._connection, self.name, self.trials(), max_points)
 
     def compare(self, table: str, *, select: str = "") -> pandas.DataFrame:
         """Beside a published table such as "randomized_pe/table_1": one row a cell, measured and published. `select`: choose

@@ -4,11 +4,11 @@ from __future__ import annotations
 import base64
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import pandas
 import safetensors.numpy
@@ -20,21 +20,68 @@ from lengthwise.arguments import check_arguments
 from lengthwise.connection import Connection
 from lengthwise.message_json import plain_dictionary
 from lengthwise.models import download_model
-from lengthwise.names import FULL_NAME, GUESS, label, refused_guess
+from lengthwise.names import FULL_NAME, GUESS, label, refused_guess, short_name
 from lengthwise.user_file import check_writable, user_path, write_for_user
 
 
-@check_arguments
-class Trial:
-    """A snapshot of a trial; `refresh` updates it."""
+Message = TypeVar("Message", experiment_service_pb2.Experiment, experiment_service_pb2.Trial)
 
-    def __init__(
-        self, connection: Connection, message: experiment_service_pb2.Trial, match: int = FULL_NAME
-    ) -> None:
+
+@check_arguments
+class Snapshot(Generic[Message]):
+    """What an experiment and a trial have in common."""
+
+    def __init__(self, connection: Connection, message: Message, match: int = FULL_NAME) -> None:
         """`match`: how the caller named it. Calls that change something refuse a guess."""
         self._connection = connection
         self._message = message
         self._match = match
+
+    @property
+    def name(self) -> str:
+        """ "experiments/{experiment}", "experiments/{experiment}/trials/{trial}"."""
+        return self._message.name
+
+    @property
+    def id(self) -> str:
+        return short_name(self.name)
+
+    @property
+    def create_time(self) -> datetime:
+        return events.to_datetime(self._message.create_time)
+
+    @property
+    def end_time(self) -> datetime | None:
+        """When it ended; of an experiment, when its last trial did."""
+        return events.to_datetime(self._message.end_time) if self._message.HasField("end_time") else None
+
+    @property
+    def specification(self) -> dict[str, Any]:
+        """With all defaults, as protobuf's JSON has it: all that it is repeated from."""
+        return plain_dictionary(self._message.specification)
+
+    def _trials(self) -> Sequence[Trial]:
+        raise NotImplementedError
+
+    def accuracies(self, intervals: bool = False) -> pandas.DataFrame:
+        """One row for each trial and length of the final evaluation; `intervals` adds those during training.
+
+        Other metrics than accuracy and loss have columns of their names, such as "digits_accuracy".
+        """
+        return frames.accuracies(self._connection, self.name, self._trials(), intervals)
+
+    def answer_errors(self) -> pandas.DataFrame:
+        """Errors of text answers: a row for each trial and length, with wrong answers by place and by wrong digits."""
+        return frames.answer_errors(self._connection, self.name, self._trials())
+
+    def losses(self, max_points: int = 1000) -> pandas.DataFrame:
+        """One row for each point of the loss curves, of which the server averages down to `max_points` a trial."""
+        return frames.losses(self._connection, self.name, self._trials(), max_points)
+
+
+@check_arguments
+class Trial(Snapshot[experiment_service_pb2.Trial]):
+    """A snapshot of a trial; `refresh` updates it."""
 
     def __repr__(self) -> str:
         return f"<Trial {self.name}: {self.state}>"
@@ -44,14 +91,8 @@ class Trial:
         names = ["id", "state", *frames.KEY[1:], "seen_accuracy", "unseen_accuracy", "training_seconds"]
         return frames.row_html({name: getattr(self, name) for name in names})
 
-    @property
-    def name(self) -> str:
-        """ "experiments/{experiment}/trials/{trial}"."""
-        return self._message.name
-
-    @property
-    def id(self) -> str:
-        return self.name.rpartition("/")[2]
+    def _trials(self) -> Sequence[Trial]:
+        return [self]
 
     @property
     def state(self) -> str:
@@ -127,21 +168,8 @@ class Trial:
         return plain_dictionary(self._message.outcome.provenance)
 
     @property
-    def create_time(self) -> datetime:
-        return events.to_datetime(self._message.create_time)
-
-    @property
     def start_time(self) -> datetime | None:
         return events.to_datetime(self._message.start_time) if self._message.HasField("start_time") else None
-
-    @property
-    def end_time(self) -> datetime | None:
-        return events.to_datetime(self._message.end_time) if self._message.HasField("end_time") else None
-
-    @property
-    def specification(self) -> dict[str, Any]:
-        """The whole of what the trial is repeated from, as protobuf's JSON has it."""
-        return plain_dictionary(self._message.specification)
 
     def refresh(self) -> Trial:
         """Reads its state from the server again; returns itself."""
@@ -185,29 +213,12 @@ class Trial:
         if self._match == GUESS:
             raise refused_guess(action, f'client.trial("{name}").{action}()')
 
-    def losses(self, max_points: int = 1000) -> pandas.DataFrame:
-        """The loss curve, of at most so many points (`Experiment.losses`)."""
-        return frames.losses(self._connection, self.name, [self], max_points)
-
-    def accuracies(self, intervals: bool = False) -> pandas.DataFrame:
-        """Accuracy by length (`Experiment.accuracies`)."""
-        return frames.accuracies(self._connection, self.name, [self], intervals)
-
-    def answer_errors(self) -> pandas.DataFrame:
-        """Errors of text answers by length (`Experiment.answer_errors`)."""
-        return frames.answer_errors(self._connection, self.name, [self])
-
     def attention_maps(self, length: int = 0) -> list[events.AttentionMap]:
         """The recorded maps, or those of one input length."""
-        return events.to_attention_maps(
-            queries.attention_maps(self._connection, self.name, length), self.id
-        )
+        return events.to_attention_maps(queries.attention_maps(self._connection, self.name, length), self.id)
 
     def projections(self) -> list[events.Projection]:
-        return [
-            events.to_projection(projection)
-            for projection in queries.projections(self._connection, self.name)
-        ]
+        return list(map(events.to_projection, queries.projections(self._connection, self.name)))
 
     def sequence_scores(self) -> dict[int, events.SequenceScores]:
         """Scores of single sequences by input length, if evaluation.sequence_scores is set."""
