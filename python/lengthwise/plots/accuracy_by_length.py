@@ -3,37 +3,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from lengthwise.plots import panels
 from lengthwise.plots.data import PlottedExperiment, experiment_names
-from lengthwise.plots.groups import (
-    best_rate,
-    best_trial,
-    final_evaluations,
-    final_key,
-    group_trials,
-    joined,
-    of_task,
-    tasks_of,
-)
+from lengthwise.plots.groups import best_trial, final_evaluations, final_key, group_trials, joined, of_task, tasks_of
 from lengthwise.plots.metrics import by_length, choose_metric, common, is_accuracy, main_metric
 from lengthwise.plots.options import Options
-from lengthwise.plots.panels import (
-    Averaging,
-    Shade,
-    add_guess,
-    add_sentence,
-    arrange_panels,
-    at_most,
-    capitalized,
-    choice_of,
-    line,
-    missing_trials,
-    no_final_evaluation,
-    seen_label,
-    set_length_axis,
-    set_loss_axis,
-    shade_seen,
-    task_title,
-)
 from lengthwise.plots.picture import Axis, Panel, Picture, Series
 
 
@@ -47,15 +21,14 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
     result.x.label = common((task.experiment.catalogue.axis_title(task.task) for task in tasks), "input length")
     if options.metric or result.x.label != "input length":
         what = result.y.label if options.metric else "accuracy" if is_accuracy(shown.name) else "error"
-        result.title = f"{capitalized(what)} by {result.x.label}: {names}"
-    averaging = Averaging(is_median=shown.is_median)
-    shades: set[Shade] = set()
+        result.title = f"{panels.capitalized(what)} by {result.x.label}: {names}"
+    averaging = panels.Averaging(is_median=shown.is_median)
+    shades: set[panels.Shade] = set()
     for task in tasks[:1] if options.together else tasks:
-        panel = Panel(" and ".join(map(task_title, tasks)) if options.together else task_title(task))
+        panel = Panel(" and ".join(map(panels.task_title, tasks)) if options.together else panels.task_title(task))
         of_this = joined(groups) if options.together else of_task(groups, task.task)
         for group in of_this:
-            key_of = final_key(group.experiment)
-            seeds = best_rate(group, key_of)
+            seeds = group.at_best_rate()
             if seeds is None:
                 continue
             finals = final_evaluations(group.experiment)
@@ -65,35 +38,36 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
                 continue
             averaging.count(sum(map(bool, curves.values())), len(group.rates))
             if options.seeds in ("all", "best") and len(curves) > 1:
-                panel.series += [line(curve, group.style, faint=True) for curve in curves.values() if curve]
+                panel.series += [panels.line(curve, group.style, faint=True) for curve in curves.values() if curve]
             if options.seeds == "best":
-                best = best_trial(seeds.trials, key_of)
-                panel.series.append(line(curves[best.name] if best else {}, group.style, group.name))
+                best = best_trial(seeds.trials, final_key(group.experiment))
+                panel.series.append(panels.line(curves[best.name] if best else {}, group.style, group.name))
             elif options.seeds == "all":
                 panel.series.append(Series(group.name, band.x, band.y, style=group.style))
             else:
                 panel.series.append(Series(group.name, band.x, band.y, band.low, band.high, group.style))
         if not panel.series:
             continue
-        shade = shade_seen(panel, of_this)
+        shade = panels.shade_seen(panel, of_this)
         if shade is not None:
             shades.add(shade)
         if shown.name == main_metric(task):
-            add_guess(panel, task)
+            panels.add_guess(panel, task)
         result.panels.append(panel)
     if not result.panels:
-        raise no_final_evaluation(experiments)
-    arrange_panels(result)
-    set_length_axis(result, tasks)
+        raise panels.no_final_evaluation(experiments)
+    panels.arrange_panels(result)
+    panels.set_length_axis(result, tasks)
     axis = common((task.experiment.catalogue.axis(task.task) for task in tasks), "length")
-    result.shaded_label = seen_label(shades, axis)
+    result.shaded_label = panels.seen_label(shades, axis)
     if not is_accuracy(shown.name):
-        set_loss_axis(result)
-    result.caption = missing_trials(experiments)
-    choice = choice_of(groups, shown.is_median)
+        panels.set_loss_axis(result)
+    result.caption = panels.missing_trials(experiments)
+    choice = panels.choice_of(groups, shown.is_median)
     if options.seeds == "best" and averaging.has_means:
-        add_sentence(
-            result, f"Thick lines: of {at_most(averaging.seeds, 'seed')} the one with {choice}. Thin lines: all seeds."
+        panels.add_sentence(
+            result,
+            f"Thick lines: of {panels.at_most(averaging.seeds, 'seed')} the one with {choice}. Thin lines: all seeds.",
         )
         averaging.seeds.clear()
     averaging.describe(choice, result)

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 import numpy
 
+from lengthwise.plots import panels
 from lengthwise.plots.data import PlottedExperiment, experiment_names
 from lengthwise.plots.groups import (
     SeedGroup,
     TrialScore,
-    best_rate,
     best_trial,
     final_evaluations,
     final_key,
@@ -21,21 +21,6 @@ from lengthwise.plots.groups import (
 )
 from lengthwise.plots.metrics import by_length, choose_metric, common, is_accuracy
 from lengthwise.plots.options import Options
-from lengthwise.plots.panels import (
-    Shade,
-    add_sentence,
-    arrange_panels,
-    choice_of,
-    line,
-    missing_trials,
-    no_final_evaluation,
-    seen_label,
-    set_length_axis,
-    set_loss_axis,
-    shade_seen,
-    task_title,
-    unseen_of,
-)
 from lengthwise.plots.picture import Axis, Panel, Picture
 from lengthwise.plots.series_style import SeriesStyle, numbered_style
 
@@ -98,52 +83,51 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
     titles = (task.experiment.catalogue.axis_title(task.task) for task in tasks)
     result.x = Axis(common(titles, "input length"), ticks="counts")
     spreads: list[str] = []
-    shades: set[Shade] = set()
+    shades: set[panels.Shade] = set()
     for group in groups:
         score = final_score(group.experiment)
-        key_of = final_key(group.experiment)
-        seeds = best_rate(group, key_of)
+        seeds = group.at_best_rate()
         if seeds is None:
             continue
         grid = _grid_of(seeds, score)
         finals = final_evaluations(group.experiment)
-        panel = Panel(f"{task_title(group)}, {group.name}" if len(tasks) > 1 else group.name)
-        best = best_trial(seeds.trials, key_of)
+        panel = Panel(f"{panels.task_title(group)}, {group.name}" if len(tasks) > 1 else group.name)
+        best = best_trial(seeds.trials, final_key(group.experiment))
         for trial in seeds.trials:
             if trial.name not in finals or not finals[trial.name].lengths:
                 continue
             curve = by_length(finals[trial.name], shown.name)
             if trial is best and len(seeds.trials) > 1:
-                panel.series.append(line(curve, _BEST_TRIAL, "the best"))
+                panel.series.append(panels.line(curve, _BEST_TRIAL, "the best"))
             if grid.varies_both:
                 name = f"weight seed {trial.specification.weight_seed}"
                 style = _weight_style(grid.weights.index(trial.specification.weight_seed))
             else:
                 name, style = "a trial", SeriesStyle()
-            panel.series.append(line(curve, style, name, faint=True))
+            panel.series.append(panels.line(curve, style, name, faint=True))
         if not panel.series:
             continue
         if grid.varies_both and (spread := grid.spread()) is not None:
             of_weights, of_data = (f"{one:.3g}" if shown.is_median else f"{100 * one:.1f} points" for one in spread)
             spreads.append(f"{panel.title}: {of_weights} between weight seeds, {of_data} between data seeds")
-        shade = shade_seen(panel, [group])
+        shade = panels.shade_seen(panel, [group])
         if shade is not None:
             shades.add(shade)
         result.panels.append(panel)
     if not result.panels:
-        raise no_final_evaluation(experiments)
-    arrange_panels(result, "one a task and encoding", "choose some with --task or --encoding")
+        raise panels.no_final_evaluation(experiments)
+    panels.arrange_panels(result, "one a task and encoding", "choose some with --task or --encoding")
     result.title = f"Every trial's {result.y.label} by {result.x.label}: {experiment_names(experiments)}"
     axis = common((task.experiment.catalogue.axis(task.task) for task in tasks), "length")
-    result.shaded_label = seen_label(shades, axis) if any(shade.trained for shade in shades) else "seen in training"
-    set_length_axis(result, tasks)
+    result.shaded_label = panels.seen_label(shades, axis) if any(shade.trained for shade in shades) else "seen in training"
+    panels.set_length_axis(result, tasks)
     if not is_accuracy(shown.name):
-        set_loss_axis(result)
-    result.caption = f"Thin lines: trials. The best one has {choice_of(groups, shown.is_median)}."
+        panels.set_loss_axis(result)
+    result.caption = f"Thin lines: trials. The best one has {panels.choice_of(groups, shown.is_median)}."
     if spreads:
         by_seed = "; ".join(spreads)
-        add_sentence(
-            result, f"Standard deviations of the mean on {unseen_of(groups)}, by an analysis of variance: {by_seed}."
+        panels.add_sentence(
+            result, f"Standard deviations of the mean on {panels.unseen_of(groups)}, by an analysis of variance: {by_seed}."
         )
-    add_sentence(result, missing_trials(experiments))
+    panels.add_sentence(result, panels.missing_trials(experiments))
     return result

@@ -9,25 +9,11 @@ from dataclasses import dataclass
 
 from lengthwise._proto import event_pb2
 from lengthwise.errors import UsageError
+from lengthwise.plots import panels
 from lengthwise.plots.data import PlottedExperiment, Trial, experiment_names
 from lengthwise.plots.groups import Key, SeedGroup, TrialGroup, best_rate, choice_key, group_trials, of_task, tasks_of
 from lengthwise.plots.metrics import ShownMetric, all_by_length, choose_metric, common, is_accuracy, main_metric
 from lengthwise.plots.options import Options
-from lengthwise.plots.panels import (
-    Averaging,
-    Curve,
-    add_guess,
-    add_sentence,
-    arrange_panels,
-    capitalized,
-    choice_of,
-    line,
-    no_interval_evaluation,
-    set_loss_axis,
-    set_step_axis,
-    task_panels,
-    task_title,
-)
 from lengthwise.plots.picture import Panel, Picture, Series
 from lengthwise.plots.seen_lengths import SeenLengths
 from lengthwise.published import steps_per_epoch
@@ -57,7 +43,9 @@ class IntervalLine:
     seeds: SeedGroup
     evaluations: dict[str, Evaluations]
 
-    def add_to(self, panel: Panel, curve_of: Callable[[Trial, Evaluations], Curve], averaging: Averaging) -> None:
+    def add_to(
+        self, panel: Panel, curve_of: Callable[[Trial, Evaluations], panels.Curve], averaging: panels.Averaging
+    ) -> None:
         evaluated = [trial for trial in self.seeds.trials if trial.name in self.evaluations]
         curves = [curve for trial in evaluated if (curve := curve_of(trial, self.evaluations[trial.name]))]
         band = averaging.band(curves)
@@ -66,7 +54,7 @@ class IntervalLine:
         averaging.count(len(curves), len(self.group.rates))
         # The thin lines show the spread.
         if len(curves) > 1:
-            panel.series += [line(curve, self.group.style, faint=True) for curve in curves]
+            panel.series += [panels.line(curve, self.group.style, faint=True) for curve in curves]
         panel.series.append(Series(self.group.name, band.x, band.y, style=self.group.style))
 
 
@@ -89,12 +77,12 @@ def interval_lines(groups: Sequence[TrialGroup], evaluations: dict[str, dict[str
 
 def _start(
     kind: str, experiments: Sequence[PlottedExperiment], options: Options
-) -> tuple[Picture, list[TrialGroup], ShownMetric, Averaging]:
+) -> tuple[Picture, list[TrialGroup], ShownMetric, panels.Averaging]:
     groups = group_trials(experiments)
     shown = choose_metric(experiments, tasks_of(groups), options.metric, intervals=True)
     result = Picture(kind, y=shown.axis)
     result.x.label = "training step"
-    return result, groups, shown, Averaging(is_median=shown.is_median)
+    return result, groups, shown, panels.Averaging(is_median=shown.is_median)
 
 
 def _tell_left_out(result: Picture, shown: ShownMetric, left_out: set[tuple[str, int]]) -> None:
@@ -102,21 +90,22 @@ def _tell_left_out(result: Picture, shown: ShownMetric, left_out: set[tuple[str,
     if left_out:
         have = "1 evaluation has" if len(left_out) == 1 else f"{len(left_out)} evaluations have"
         what = "loss" if shown.name == "loss" else "value"
-        add_sentence(result, f"{have} a {what} that is not finite, which is left out.")
+        panels.add_sentence(result, f"{have} a {what} that is not finite, which is left out.")
 
 
 def _finish(
-    result: Picture, experiments: Sequence[PlottedExperiment], shown: ShownMetric, averaging: Averaging, what: str
+    result: Picture, experiments: Sequence[PlottedExperiment], shown: ShownMetric, averaging: panels.Averaging, what: str
 ) -> None:
-    result.title = f"{capitalized(result.y.label)} over {what}: {experiment_names(experiments)}"
-    set_step_axis(result)
+    result.title = f"{panels.capitalized(result.y.label)} over {what}: {experiment_names(experiments)}"
+    panels.set_step_axis(result)
     if not is_accuracy(shown.name):
-        set_loss_axis(result)
+        panels.set_loss_axis(result)
     if averaging.has_means:
         average = "median" if averaging.is_median else "mean"
-        add_sentence(result, f"Thin lines: trials. Thick lines: their {average}, up to the step that all have reached.")
+        thick = f"Thick lines: their {average}, up to the step that all have reached."
+        panels.add_sentence(result, f"Thin lines: trials. {thick}")
         averaging.seeds.clear()
-    choice = choice_of(group_trials(experiments), shown.is_median)
+    choice = panels.choice_of(group_trials(experiments), shown.is_median)
     averaging.describe(f"{choice} at the last evaluation during training", result)
 
 
@@ -126,7 +115,7 @@ def _panel_title(group: TrialGroup, length: int, name_task: bool) -> str:
     seen = SeenLengths.by(group.trials[0])
     if length <= seen.up_to:
         title += ", seen in training" if seen.in_training(length) else ", counted as seen"
-    return f"{task_title(group)}, {title}" if name_task else title
+    return f"{panels.task_title(group)}, {title}" if name_task else title
 
 
 def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Picture:
@@ -152,7 +141,7 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
                 continue
             panel = Panel(_panel_title(lines[0].group, length, len(tasks) > 1))
 
-            def at_length(trial: Trial, of_trial: Evaluations, length: int = length) -> Curve:
+            def at_length(trial: Trial, of_trial: Evaluations, length: int = length) -> panels.Curve:
                 curves = {step: all_by_length(measured, shown.name) for step, measured in of_trial.items()}
                 found = {step: curve[length] for step, curve in curves.items() if length in curve}
                 left_out.update((trial.name, step) for step, value in found.items() if not math.isfinite(value))
@@ -168,8 +157,8 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
             f"{', '.join(map(str, sorted(recorded)))}"
         )
     if not result.panels:
-        raise no_interval_evaluation(experiments)
-    arrange_panels(result, "one a task and length", "choose with --task or --length")
+        raise panels.no_interval_evaluation(experiments)
+    panels.arrange_panels(result, "one a task and length", "choose with --task or --length")
     _finish(result, experiments, shown, averaging, "training")
     _tell_left_out(result, shown, left_out)
     return result
@@ -181,9 +170,9 @@ def accuracy_over_epochs(experiments: Sequence[PlottedExperiment], options: Opti
     evaluations = {experiment.name: interval_evaluations(experiment, with_finals=True) for experiment in experiments}
     left_out: set[tuple[str, int]] = set()
     stored = all(steps_per_epoch(group.trials[0].specification.training) > 0 for group in groups)
-    for panel, task, of_this in task_panels(result, groups):
+    for panel, task, of_this in panels.task_panels(result, groups):
 
-        def mean_over_lengths(trial: Trial, of_trial: Evaluations) -> Curve:
+        def mean_over_lengths(trial: Trial, of_trial: Evaluations) -> panels.Curve:
             unit = steps_per_epoch(trial.specification.training) if stored else 1
             curve = {}
             for step, measured in of_trial.items():
@@ -198,10 +187,10 @@ def accuracy_over_epochs(experiments: Sequence[PlottedExperiment], options: Opti
         for one in interval_lines(of_this, evaluations):
             one.add_to(panel, mean_over_lengths, averaging)
         if shown.name == main_metric(task):
-            add_guess(panel, task)
+            panels.add_guess(panel, task)
     if not result.panels:
-        raise no_interval_evaluation(experiments)
-    arrange_panels(result)
+        raise panels.no_interval_evaluation(experiments)
+    panels.arrange_panels(result)
     axes = common((task.experiment.catalogue.axis_values(task.task) for task in tasks_of(groups)), "lengths")
     result.caption = f"Mean over the {axes} that are evaluated during training."
     _finish(result, experiments, shown, averaging, "epochs" if stored else "training")

@@ -4,22 +4,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lengthwise.errors import refused
+from lengthwise.plots import panels
 from lengthwise.plots.accuracy_over_steps import Evaluations, IntervalLine, interval_evaluations, interval_lines
 from lengthwise.plots.data import PlottedExperiment, experiment_names, has_time
 from lengthwise.plots.groups import group_trials, tasks_of
 from lengthwise.plots.metrics import common
 from lengthwise.plots.options import Options
-from lengthwise.plots.panels import (
-    Averaging,
-    accuracy_axis,
-    add_guess,
-    arrange_panels,
-    choice_of,
-    mean,
-    no_interval_evaluation,
-    task_panels,
-    unseen_of,
-)
 from lengthwise.plots.picture import Picture, Series
 
 
@@ -31,7 +21,7 @@ def _unseen(of_trial: Evaluations) -> dict[float, float]:
     }
 
 
-def _series(line: IntervalLine, averaging: Averaging) -> Series:
+def _series(line: IntervalLine, averaging: panels.Averaging) -> Series:
     """Mean over seeds at each step, placed at the mean of the seconds."""
     accuracies, seconds = [], []
     for trial in line.seeds.trials:
@@ -41,8 +31,8 @@ def _series(line: IntervalLine, averaging: Averaging) -> Series:
             accuracies.append(accuracy)
             seconds.append({step: of_trial[int(step)].training_seconds for step in accuracy})
     averaging.count(len(accuracies), len(line.group.rates))
-    band = mean(accuracies)
-    return Series(line.group.name, mean(seconds).y, band.y, band.low, band.high, line.group.style)
+    band = panels.mean(accuracies)
+    return Series(line.group.name, panels.mean(seconds).y, band.y, band.low, band.high, line.group.style)
 
 
 def _none_unseen(experiments: Sequence[PlottedExperiment]) -> Exception:
@@ -53,7 +43,7 @@ def _none_unseen(experiments: Sequence[PlottedExperiment]) -> Exception:
         for measured in of_trial.values()
     ]
     if not evaluations:
-        return no_interval_evaluation(experiments)
+        return panels.no_interval_evaluation(experiments)
     if any(measured.HasField("unseen_accuracy") for measured in evaluations):
         return refused(
             f"the evaluations of {experiment_names(experiments)} do not say how long training had taken; workers of an "
@@ -81,21 +71,21 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
     evaluations = {experiment.name: interval_evaluations(experiment) for experiment in experiments}
     names = experiment_names(experiments)
     result = Picture("accuracy_over_time", f"Accuracy over training time: {names}")
-    averaging = Averaging()
+    averaging = panels.Averaging()
     titles = [task.experiment.catalogue.accuracy_title(task.task) for task in tasks_of(groups)]
-    what = f"on {unseen_of(groups, 'lengths not seen')}"
-    result.y = accuracy_axis(f"{common(titles, 'accuracy')} {what}")
-    for panel, task, of_this in task_panels(result, groups):
+    what = f"on {panels.unseen_of(groups, 'lengths not seen')}"
+    result.y = panels.accuracy_axis(f"{common(titles, 'accuracy')} {what}")
+    for panel, task, of_this in panels.task_panels(result, groups):
         found = [_series(line, averaging) for line in interval_lines(of_this, evaluations)]
         panel.series += [series for series in found if len(series.x)]
-        add_guess(panel, task)
+        panels.add_guess(panel, task)
     if not result.panels:
         raise _none_unseen(experiments)
-    arrange_panels(result)
+    panels.arrange_panels(result)
     scale_time(result)
     result.caption = (
         "Evaluations do not count as training time. Each member of a pack counts the seconds of the whole pack. Lines end "
         "where the first seed ends."
     )
-    averaging.describe(f"{choice_of(groups)} at the last evaluation during training", result)
+    averaging.describe(f"{panels.choice_of(groups)} at the last evaluation during training", result)
     return result

@@ -10,7 +10,7 @@ from lengthwise._proto import event_pb2
 from lengthwise.analyses.recorded import scores_of
 from lengthwise.errors import refused
 from lengthwise.plots.data import PlottedExperiment, experiment_names
-from lengthwise.plots.groups import best_rate, final_key, group_trials, tasks_of
+from lengthwise.plots.groups import group_trials, tasks_of
 from lengthwise.plots.options import Options
 from lengthwise.plots.panels import arrange_panels, line, refuse_best, task_panels
 from lengthwise.plots.picture import Axis, Picture
@@ -68,7 +68,7 @@ def _picture(experiments: Sequence[PlottedExperiment], options: Options, of_plac
     carries: list[str] = []
     for panel, _, of_this in task_panels(result, groups):
         for group in of_this:
-            seeds = best_rate(group, final_key(group.experiment))
+            seeds = group.at_best_rate()
             found = [errors[trial.name] for trial in seeds.trials if trial.name in errors] if seeds else []
 
             def shares(some: Sequence[event_pb2.AnswerErrors]) -> dict[float, float]:

@@ -48,6 +48,10 @@ class TrialGroup:
     def trials(self) -> list[Trial]:
         return [trial for seeds in self.rates for trial in seeds.trials]
 
+    def at_best_rate(self) -> SeedGroup | None:
+        """The learning rate to show by the final evaluations; None if no trial has one."""
+        return best_rate(self, final_key(self.experiment))
+
 
 class Styles:
     """Gives out styles. An encoding, or a network with a style of its own, has its colour of all figures, unless several

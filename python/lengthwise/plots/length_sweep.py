@@ -12,30 +12,12 @@ import numpy
 from lengthwise import queries
 from lengthwise.errors import UsageError, refused
 from lengthwise.names import label
+from lengthwise.plots import panels
 from lengthwise.plots.catalogue import Component, drawn_by
 from lengthwise.plots.data import PlottedExperiment, Trial, experiment_names
-from lengthwise.plots.groups import (
-    TrialGroup,
-    best_rate,
-    final_evaluations,
-    final_key,
-    group_trials,
-    tasks_of,
-)
+from lengthwise.plots.groups import TrialGroup, final_evaluations, group_trials, tasks_of
 from lengthwise.plots.metrics import choose_metric
 from lengthwise.plots.options import Options
-from lengthwise.plots.panels import (
-    add_sentence,
-    arrange_panels,
-    at_most,
-    capitalized,
-    guess_reference,
-    missing_trials,
-    no_final_evaluation,
-    set_loss_axis,
-    task_title,
-    unseen_of,
-)
 from lengthwise.plots.picture import Panel, Picture, Reference, Series
 from lengthwise.plots.series_style import SeriesStyle, numbered_style
 from lengthwise.protocol import format_parameter
@@ -152,18 +134,18 @@ def _of_encodings(experiments: Sequence[PlottedExperiment], groups: Sequence[Tri
                 found.measures.setdefault(value, []).append(measure)
     drawn = [(key, one) for key, one in lines.items() if one.measures]
     if not drawn:
-        raise no_final_evaluation(experiments)
+        raise panels.no_final_evaluation(experiments)
     what = "Error" if shown.is_median else "Accuracy"
     result = Picture("length_sweep", f"{what} by {parameter}: {experiment_names(experiments)}", y=shown.axis)
     result.x.label = "number of positions drawn from, L (max_position)" if parameter == "max_position" else parameter
-    result.y.label += f" on {unseen_of(groups, 'lengths not seen')}"
+    result.y.label += f" on {panels.unseen_of(groups, 'lengths not seen')}"
     panel = Panel()
     guesses: dict[float, str] = {}
     best_ones: list[Series] = []
     networks, kinds = {network for _, network, _, _ in lines}, {kind for _, _, kind, _ in lines}
     for number, ((_, network, kind, _), one) in enumerate(drawn):
         group = one.first
-        name = task_title(group)
+        name = panels.task_title(group)
         if len(networks) > 1:
             name += f", {network}"
         if len(kinds) > 1:
@@ -178,7 +160,7 @@ def _of_encodings(experiments: Sequence[PlottedExperiment], groups: Sequence[Tri
             panel.series.append(Series("", x, y, style=open_style, kind="scatter", faint=True))
         values = sorted(one.measures)
         best_ones.append(Series(name, values, [best(one.measures[value]) for value in values], style=style))
-        guess = guess_reference(group)
+        guess = panels.guess_reference(group)
         if guess is not None:
             guesses[guess.y] = guess.label
     panel.series += best_ones
@@ -186,11 +168,11 @@ def _of_encodings(experiments: Sequence[PlottedExperiment], groups: Sequence[Tri
     result.panels = [panel]
     _set_swept_axis(result)
     if shown.is_median:
-        set_loss_axis(result)
+        panels.set_loss_axis(result)
     if len(panel.series) > len(best_ones):
         extreme = "lowest" if shown.is_median else "highest"
         result.caption = f"Lines: the {extreme} over all seeds and learning rates. Points: every trial."
-    add_sentence(result, missing_trials(experiments))
+    panels.add_sentence(result, panels.missing_trials(experiments))
     return result
 
 
@@ -211,7 +193,7 @@ def _of_training(
     catalogue = groups[0].experiment.catalogue
     shown = choose_metric(experiments, tasks_of(groups), "", intervals=False)
     is_loss, what = shown.is_median, shown.axis.label
-    result = Picture("length_sweep", f"{capitalized(what)} by {title}: {experiment_names(experiments)}")
+    result = Picture("length_sweep", f"{panels.capitalized(what)} by {title}: {experiment_names(experiments)}")
     result.x.label = title
     result.y = shown.axis
     networks = {label(group.network) for group in groups}
@@ -228,14 +210,14 @@ def _of_training(
             for group in groups:
                 if label(group.task) != label(task.task):
                     continue
-                seeds = best_rate(group, final_key(group.experiment))
+                seeds = group.at_best_rate()
                 name = _line_name(group, len(networks) > 1, len(encodings) > 1)
                 swept = group.trials if parameter == "learning_rate" else seeds.trials if seeds else []
                 for trial in swept:
                     measure = _measure(group, trial, split, is_loss, options.length)
                     if measure is not None:
                         lines.setdefault(name, {}).setdefault(float(value_of(trial)), []).append(measure)
-            panel = Panel(task_title(task))
+            panel = Panel(panels.task_title(task))
             if options.splits:
                 panel.title = split if task is tasks[0] else ""
             for name, by_value in lines.items():
@@ -248,14 +230,14 @@ def _of_training(
             if panel.series or options.splits:
                 result.panels.append(panel)
     if not any(panel.series for panel in result.panels):
-        raise no_final_evaluation(experiments)
-    arrange_panels(result)
+        raise panels.no_final_evaluation(experiments)
+    panels.arrange_panels(result)
     if options.splits:
         result.columns = len(_SPLITS)
     if options.splits and len(tasks) > 1:
-        result.row_titles = [task_title(task) for task in tasks]
+        result.row_titles = [panels.task_title(task) for task in tasks]
     if is_loss:
-        set_loss_axis(result)
+        panels.set_loss_axis(result)
     if parameter == "length":
         _set_swept_axis(result)
     elif parameter == "learning_rate":
@@ -264,13 +246,14 @@ def _of_training(
     else:
         longest = max(x for panel in result.panels for series in panel.series for x in series.x)
         result.x.range = (0, longest)
-    result.caption = missing_trials(experiments)
+    result.caption = panels.missing_trials(experiments)
+    shown_of = panels.capitalized(what)
     if options.length:
-        add_sentence(result, f"{capitalized(what)} at {catalogue.length_title(groups[0].task, options.length)}.")
+        panels.add_sentence(result, f"{shown_of} at {catalogue.length_title(groups[0].task, options.length)}.")
     elif not options.splits:
-        add_sentence(result, f"{capitalized(what)} on {unseen_of(groups, 'what training did not show')}.")
+        panels.add_sentence(result, f"{shown_of} on {panels.unseen_of(groups, 'what training did not show')}.")
     if max(counts, default=1) > 1:
-        add_sentence(result, f"Median over {at_most(counts, 'seed')}.")
+        panels.add_sentence(result, f"Median over {panels.at_most(counts, 'seed')}.")
         result.band_caption = "Bands: 10th to 90th percentile of the seeds."
     return result
 

@@ -7,25 +7,12 @@ from collections.abc import Sequence
 import numpy
 
 from lengthwise.errors import UsageError, refused
+from lengthwise.plots import panels
 from lengthwise.plots.accuracy_over_time import scale_time
 from lengthwise.plots.data import PlottedExperiment, Trial, experiment_names, has_time
-from lengthwise.plots.groups import SeedGroup, TrialGroup, best_rate, final_key, group_trials, tasks_of
+from lengthwise.plots.groups import SeedGroup, TrialGroup, best_rate, group_trials, tasks_of
 from lengthwise.plots.metrics import common
 from lengthwise.plots.options import Options
-from lengthwise.plots.panels import (
-    Averaging,
-    Curve,
-    accuracy_axis,
-    add_sentence,
-    arrange_panels,
-    choice_of,
-    line,
-    mean,
-    refuse_best,
-    set_loss_axis,
-    set_step_axis,
-    task_panels,
-)
 from lengthwise.plots.picture import Axis, Picture, Series
 
 # By trial.
@@ -54,7 +41,7 @@ def _window(points: int) -> int:
     return 1 if points < 10 else points // 10 | 1
 
 
-def _running_mean(curve: Curve, window: int) -> dict[float, float]:
+def _running_mean(curve: panels.Curve, window: int) -> dict[float, float]:
     """Over as many points on both sides, fewer towards the ends."""
     steps, values = list(curve), list(curve.values())
     result = {}
@@ -70,7 +57,7 @@ def _shown_rate(group: TrialGroup, losses: _Curves) -> SeedGroup | None:
     def last_loss(trial: Trial) -> float | None:
         return -next(reversed(losses[trial.name].values())) if trial.name in losses else None
 
-    return best_rate(group, final_key(group.experiment)) or best_rate(group, last_loss)
+    return group.at_best_rate() or best_rate(group, last_loss)
 
 
 class _Clock:
@@ -106,7 +93,7 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options, clock: _
     """By step; with a clock, by seconds of training."""
     if options.metric not in ("", "loss", "accuracy"):
         raise UsageError(f'--metric: training does not record "{options.metric}"; there are loss, accuracy')
-    refuse_best(options)
+    panels.refuse_best(options)
     of_accuracy = options.metric == "accuracy"
     names = experiment_names(experiments)
     groups = group_trials(experiments)
@@ -117,16 +104,16 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options, clock: _
     name = "loss_over_time" if clock else "loss"
     result = Picture(name, f"{'Accuracy in training' if of_accuracy else 'Training loss'}: {names}")
     result.x.label = "training step"
-    result.y = accuracy_axis("correct outputs of the training batches") if of_accuracy else Axis()
-    averaging = Averaging()
+    result.y = panels.accuracy_axis("correct outputs of the training batches") if of_accuracy else Axis()
+    averaging = panels.Averaging()
     widest = 1
 
-    def automatic(curve: Curve) -> int:
+    def automatic(curve: panels.Curve) -> int:
         return 1 if options.seeds == "all" else _window(len(curve))
 
     if not of_accuracy:
         result.y.label = common((_loss_title(task) for task in tasks_of(groups)), "loss")
-    for panel, _, of_this in task_panels(result, groups):
+    for panel, _, of_this in panels.task_panels(result, groups):
         trials: list[list[str]] = []  # of each line
         for group in of_this:
             seeds = _shown_rate(group, losses[group.experiment.name])
@@ -143,10 +130,10 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options, clock: _
                 continue
             averaging.count(len(curves), len(group.rates))
             if options.seeds == "all":
-                panel.series += [line(curve, group.style, group.name, faint=True) for curve in curves]
+                panel.series += [panels.line(curve, group.style, group.name, faint=True) for curve in curves]
                 trials += [[trial] for trial in drawn]
                 continue
-            band = mean(curves)
+            band = panels.mean(curves)
             if band.x:
                 panel.series.append(Series(group.name, band.x, band.y, band.low, band.high, group.style))
                 trials.append(drawn)
@@ -161,13 +148,13 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options, clock: _
         raise refused(
             f"no trial of {names} has recorded a loss yet (training.report_every_steps sets how often one does)"
         )
-    arrange_panels(result)
+    panels.arrange_panels(result)
     if clock:
         scale_time(result)
     else:
-        set_step_axis(result)
+        panels.set_step_axis(result)
     if not of_accuracy:
-        set_loss_axis(result)
+        panels.set_loss_axis(result)
     what = "Accuracy" if of_accuracy else "Mean loss since the previous point"
     if options.seeds == "all":
         result.caption = f"{what} on the training batches, one line per trial."
@@ -175,11 +162,12 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options, clock: _
     else:
         result.caption = f"{what} on the training batches, up to the step that all seeds have reached."
     if clock:
-        add_sentence(result, "Time is known at evaluations, and in proportion to the steps between them.")
+        panels.add_sentence(result, "Time is known at evaluations, and in proportion to the steps between them.")
     if widest > 1:
-        add_sentence(result, f"Running mean over up to {widest} recorded points, because every step has another length.")
+        running = f"Running mean over up to {widest} recorded points"
+        panels.add_sentence(result, f"{running}, because every step has another length.")
     averaging.describe(
-        f"{choice_of(groups)}, or the lowest loss where nothing is evaluated yet",
+        f"{panels.choice_of(groups)}, or the lowest loss where nothing is evaluated yet",
         result,
     )
     return result

@@ -8,28 +8,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from lengthwise.analyses.measures import share_interval
+from lengthwise.plots import panels
 from lengthwise.plots.data import PlottedExperiment, experiment_names
-from lengthwise.plots.groups import (
-    best_rate,
-    evaluation_score,
-    final_evaluations,
-    final_key,
-    group_trials,
-    tasks_of,
-)
+from lengthwise.plots.groups import evaluation_score, final_evaluations, group_trials, tasks_of
 from lengthwise.plots.metrics import choose_metric, is_accuracy
 from lengthwise.plots.options import Options
-from lengthwise.plots.panels import (
-    add_guess,
-    add_sentence,
-    arrange_panels,
-    choice_of,
-    missing_trials,
-    no_final_evaluation,
-    set_loss_axis,
-    task_panels,
-    unseen_of,
-)
 from lengthwise.plots.picture import Axis, Picture, Reference, Series
 
 if TYPE_CHECKING:
@@ -44,12 +27,12 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
     shown = choose_metric(experiments, tasks_of(groups), "", intervals=False)
     result = Picture("seed_distribution", f"Scores of all seeds: {experiment_names(experiments)}", y=shown.axis)
     result.x = Axis(ticks="none")
-    result.y.label += f" on {unseen_of(groups)}"
+    result.y.label += f" on {panels.unseen_of(groups)}"
     several_rates = False
-    for panel, task, of_this in task_panels(result, groups):
+    for panel, task, of_this in panels.task_panels(result, groups):
         labels: list[str] = []
         for group in of_this:
-            seeds = best_rate(group, final_key(group.experiment))
+            seeds = group.at_best_rate()
             finals = final_evaluations(group.experiment)
             evaluated = [trial for trial in (seeds.trials if seeds else []) if trial.name in finals]
             found = [evaluation_score(group.experiment, trial, finals[trial.name]) for trial in evaluated]
@@ -71,20 +54,20 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
         panel.draw = label
         panel.references.append(Reference(options.threshold, f"threshold {_as_text(options.threshold, shown.is_median)}"))
         if not shown.is_median:
-            add_guess(panel, task)
+            panels.add_guess(panel, task)
     if not result.panels:
-        raise no_final_evaluation(experiments)
-    arrange_panels(result)
+        raise panels.no_final_evaluation(experiments)
+    panels.arrange_panels(result)
     if not is_accuracy(shown.name):
-        set_loss_axis(result)
+        panels.set_loss_axis(result)
     side = "below" if shown.is_median else "above"
     result.caption = (
         f"Points: seeds. Below each column: how many are {side} {_as_text(options.threshold, shown.is_median)}, and "
         "Wilson's 95 % interval of their share."
     )
     if several_rates:
-        add_sentence(result, f"Each encoding has the learning rate with {choice_of(groups, shown.is_median)}.")
-    add_sentence(result, missing_trials(experiments))
+        panels.add_sentence(result, f"Each encoding has the learning rate with {panels.choice_of(groups, shown.is_median)}.")
+    panels.add_sentence(result, panels.missing_trials(experiments))
     return result
 
 
