@@ -135,77 +135,66 @@ class Client:
         validate_only: bool,
     ) -> experiment_service_pb2.CreateExperimentResponse:
         with tempfile.TemporaryDirectory() as archives:
-            return self._create_with(specification, request_id, owner, archives, validate_only=validate_only)
-
-    def _create_with(
-        self,
-        specification: str | os.PathLike[str] | Mapping[str, Any],
-        request_id: str,
-        owner: str,
-        archives: str,
-        *,
-        validate_only: bool,
-    ) -> experiment_service_pb2.CreateExperimentResponse:
-        path = None
-        specification = checked_specification(specification)
-        if isinstance(specification, dict):
-            # YAML, which JSON is, too: with the conveniences of specifications.
-            text = json.dumps(specification).encode()
-            form = specification_pb2.SpecificationText.YAML
-        else:
-            path = Path(user_path(specification))
-            form = FORMATS.get(path.suffix, specification_pb2.SpecificationText.JSON)
-            if path.suffix in FORMATS:
-                try:
-                    text = read_user_file(path)
-                except OSError as error:
-                    raise LengthwiseError(f"cannot read {path}: {error.strerror}") from error
-            elif programs.has_program():
-                # The name of one that is installed.
-                text, _ = example_files.resolve(b"", path, archives)
+            path = None
+            specification = checked_specification(specification)
+            if isinstance(specification, dict):
+                # YAML, which JSON is, too: with the conveniences of specifications.
+                text = json.dumps(specification).encode()
+                form = specification_pb2.SpecificationText.YAML
             else:
-                raise LengthwiseError(f"{path}: a specification's file ends in one of {', '.join(FORMATS)}")
-        # As on the command line without a token.
-        if not owner and not self._connection.settings.token_file:
-            owner = os.environ.get("USER", "")
-        request = experiment_service_pb2.CreateExperimentRequest(
-            request_id=request_id,
-            validate_only=validate_only,
-            specification_text=specification_pb2.SpecificationText(format=form, text=text),
-            owner=owner,
-        )
-
-        def attempt() -> experiment_service_pb2.CreateExperimentResponse:
-            return self._connection.call(
-                "ExperimentService/CreateExperiment", request, experiment_service_pb2.CreateExperimentResponse
+                path = Path(user_path(specification))
+                form = FORMATS.get(path.suffix, specification_pb2.SpecificationText.JSON)
+                if path.suffix in FORMATS:
+                    try:
+                        text = read_user_file(path)
+                    except OSError as error:
+                        raise LengthwiseError(f"cannot read {path}: {error.strerror}") from error
+                elif programs.has_program():
+                    # The name of one that is installed.
+                    text, _ = example_files.resolve(b"", path, archives)
+                else:
+                    raise LengthwiseError(f"{path}: a specification's file ends in one of {', '.join(FORMATS)}")
+            # As on the command line without a token.
+            if not owner and not self._connection.settings.token_file:
+                owner = os.environ.get("USER", "")
+            request = experiment_service_pb2.CreateExperimentRequest(
+                request_id=request_id,
+                validate_only=validate_only,
+                specification_text=specification_pb2.SpecificationText(format=form, text=text),
+                owner=owner,
             )
 
-        def create() -> experiment_service_pb2.CreateExperimentResponse:
-            try:
-                return attempt()
-            except UnavailableError:
-                if not request_id:
-                    raise
-                # The server may have created it, and the answer was lost.
-                return attempt()
+            def attempt() -> experiment_service_pb2.CreateExperimentResponse:
+                return self._connection.call(
+                    "ExperimentService/CreateExperiment", request, experiment_service_pb2.CreateExperimentResponse
+                )
 
-        try:
+            def create() -> experiment_service_pb2.CreateExperimentResponse:
+                try:
+                    return attempt()
+                except UnavailableError:
+                    if not request_id:
+                        raise
+                    # The server may have created it, and the answer was lost.
+                    return attempt()
+
+            try:
+                return create()
+            except LengthwiseError as error:
+                if not example_files.names_files(error):
+                    raise
+            resolved, files = example_files.resolve(text, path, archives)
+            request.specification_text.format = specification_pb2.SpecificationText.JSON
+            request.specification_text.text = resolved
+            try:
+                return create()
+            except LengthwiseError as error:
+                missing = [file for file in files if file.sha256 in str(error)]
+                if error.code != grpc.StatusCode.FAILED_PRECONDITION or not missing:
+                    raise
+            for file in missing:
+                example_files.upload(self._connection, file)
             return create()
-        except LengthwiseError as error:
-            if not example_files.names_files(error):
-                raise
-        resolved, files = example_files.resolve(text, path, archives)
-        request.specification_text.format = specification_pb2.SpecificationText.JSON
-        request.specification_text.text = resolved
-        try:
-            return create()
-        except LengthwiseError as error:
-            missing = [file for file in files if file.sha256 in str(error)]
-            if error.code != grpc.StatusCode.FAILED_PRECONDITION or not missing:
-                raise
-        for file in missing:
-            example_files.upload(self._connection, file)
-        return create()
 
     def experiment(self, name: str) -> Experiment:
         """By its name ("quickstart-3", "experiments/quickstart-3") or its beginning; or a specification's newest.

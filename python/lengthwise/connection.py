@@ -288,39 +288,31 @@ class Connection:
                 raise errors.damaged(f"the server at {self.settings.server} answered without a message")
             return answer
 
-    def call(self, method: str, request: Message, response: type[ResponseT], timeout: float | None = None) -> ResponseT:
-        """One answer of "ExperimentService/GetTrial"."""
-        stub = self._channel.unary_unary(
+    def _stub(self, kind: str, method: str, response: type[Message]) -> Callable[..., Any]:
+        stub: Callable[..., Any] = getattr(self._channel, kind)(
             f"/lengthwise.v1.{method}",
-            request_serializer=type(request).SerializeToString,
+            request_serializer=lambda message: message.SerializeToString(),
             response_deserializer=_reader(response),
         )
+        return stub
+
+    def call(self, method: str, request: Message, response: type[ResponseT], timeout: float | None = None) -> ResponseT:
+        """One answer of "ExperimentService/GetTrial"."""
+        stub = self._stub("unary_unary", method, response)
         return self._patiently(lambda: stub(request, timeout=timeout or self._timeout, metadata=self._metadata()))
 
     def send(
         self, method: str, requests: Callable[[], Iterator[Message]], response: type[ResponseT]
     ) -> ResponseT:
         """Sends a stream of messages and returns the answer. `requests` is called again if the call is repeated."""
-
-        def serialize(message: Message) -> bytes:
-            return message.SerializeToString()
-
-        stub = self._channel.stream_unary(
-            f"/lengthwise.v1.{method}",
-            request_serializer=serialize,
-            response_deserializer=_reader(response),
-        )
+        stub = self._stub("stream_unary", method, response)
         return self._patiently(lambda: stub(requests(), metadata=self._metadata()))
 
     def open(
         self, method: str, request: Message, response: type[ResponseT], timeout: float | None = None
     ) -> Stream[ResponseT]:
         """The answers of "ExperimentService/WatchExperiment", whose errors are grpc's."""
-        stub = self._channel.unary_stream(
-            f"/lengthwise.v1.{method}",
-            request_serializer=type(request).SerializeToString,
-            response_deserializer=_reader(response),
-        )
+        stub = self._stub("unary_stream", method, response)
         with _open_channel():
             stream: Stream[ResponseT] = stub(request, timeout=timeout, metadata=self._metadata())
         return stream

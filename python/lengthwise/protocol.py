@@ -29,6 +29,7 @@ from lengthwise.published import (
     network_with,
     parameter_of,
     steps_per_epoch,
+    unseen_lengths,
 )
 from lengthwise.rendering import format_count, format_exact, format_integers
 
@@ -223,13 +224,6 @@ def _several(values: Sequence[Any]) -> str:
     return ", ".join(texts)
 
 
-def scored_lengths(specification: Specification) -> str:
-    """The lengths that are not seen in training."""
-    evaluation = specification.evaluation
-    seen = evaluation.seen_up_to if evaluation.HasField("seen_up_to") else specification.training.lengths.max
-    return format_integers(sorted({length for length in evaluation.lengths if length > seen}))
-
-
 def _said(path: str, fields: dict[str, str]) -> str:
     if path == "training.examples" and fields.get(path) == "0":
         return "new ones at every step"
@@ -346,8 +340,8 @@ class _Comparison:
             paper.update(flatten("evaluation", self.paper.evaluation))
             # A column's length is evaluated, or its cells are empty.
             if self.table.quantity is Quantity.UNSEEN_ACCURACY and not self.table.has_length_accuracies:
-                here["evaluation.lengths"] = scored_lengths(self.here)
-                paper["evaluation.lengths"] = scored_lengths(self.paper)
+                here["evaluation.lengths"] = format_integers(unseen_lengths(self.here))
+                paper["evaluation.lengths"] = format_integers(unseen_lengths(self.paper))
         if Quantity.TRAINING_ACCURACY in self.table.quantities:
             here["evaluation.training_examples"] = format_count(self.here.evaluation.training_examples)
             paper["evaluation.training_examples"] = format_count(self.paper.evaluation.training_examples)

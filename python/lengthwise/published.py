@@ -179,11 +179,11 @@ def epochs(training: specification_pb2.Training) -> float | None:
     return training.steps / steps if steps else None
 
 
-def scored_from(specification: specification_pb2.ExperimentSpecification) -> int | None:
-    """The shortest length of which accuracies are averaged as unseen."""
+def unseen_lengths(specification: specification_pb2.ExperimentSpecification) -> list[int]:
+    """Those over which accuracies are averaged as unseen, ascending."""
     evaluation = specification.evaluation
     seen = evaluation.seen_up_to if evaluation.HasField("seen_up_to") else specification.training.lengths.max
-    return min((length for length in evaluation.lengths if length > seen), default=None)
+    return sorted({length for length in evaluation.lengths if length > seen})
 
 
 def _value_at(specification: specification_pb2.ExperimentSpecification, trial: Trial, path: str) -> Parameter | None:
@@ -193,7 +193,7 @@ def _value_at(specification: specification_pb2.ExperimentSpecification, trial: T
     if path == "epochs":
         return epochs(specification.training)
     if path == "scored_from":
-        return scored_from(specification)
+        return next(iter(unseen_lengths(specification)), None)
     value: Any = specification
     for part in path.split("."):
         value = getattr(value, part)

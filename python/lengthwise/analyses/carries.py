@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from lengthwise.analyses.measures import share_interval
 from lengthwise.analyses.recorded import scores_of
-from lengthwise.analyses.trial_sets import Subject, Trial, TrialSet, by_seed
+from lengthwise.analyses.trial_sets import Subject, TrialSet, by_seed
 from lengthwise.errors import UsageError, refused
 from lengthwise.published import parameter_of
 
@@ -123,10 +123,6 @@ class CarryErrors:
         return numpy.clip(with_carry, 0, 1), numpy.clip(without, 0, 1)
 
 
-def _leading_zeros(trial: Trial) -> bool:
-    return bool(parameter_of(trial.specification.task, "leading_zeros"))
-
-
 def _of_sums(
     subject: Subject, recorded: Mapping[str, Mapping[int, T]], digits: int, missing: str
 ) -> tuple[int, list[tuple[TrialSet, list[T]]]]:
@@ -174,7 +170,7 @@ def measure(subject: Subject, digits: int = 0) -> list[CarryErrors]:
                 if answer.places and answer.places[0] <= size:
                     counts[int(answer.carry_into_first), answer.places[0]] += 1
         answers = sum(len(recorded.accuracies) for recorded in of_size)
-        base = carry_probabilities(size, _leading_zeros(one.trials[0]))
+        base = carry_probabilities(size, bool(parameter_of(one.trials[0].specification.task, "leading_zeros")))
         rows.append(CarryErrors(one, size, len(of_size), answers, counts[1], counts[0], base))
     return rows
 

@@ -7,7 +7,6 @@ import math
 from dataclasses import dataclass, field
 
 import numpy
-from numpy.typing import NDArray
 
 from lengthwise.analyses.encoding_tables import FixedEncoding, fixed_encoding, learns_tables, stored_tables
 from lengthwise.analyses.measures import cosine_similarity, procrustes_distance
@@ -61,9 +60,10 @@ def measure(subject: Subject, reference: FixedEncoding) -> EncodingDistances:
                     raise refused(
                         f"{short_name(trial.name)} has vectors of {width} features; fixed encodings have a multiple of four"
                     )
+                fixed_table = reference.table(rows, width)
                 try:
-                    blocks.append(procrustes_distance(table, reference.table(rows, width)))
-                    cosines.append(_cosine(table, reference.table(rows, width)))
+                    blocks.append(procrustes_distance(table, fixed_table))
+                    cosines.append(cosine_similarity(table, fixed_table) if table.any() else math.nan)
                 except ValueError as error:
                     raise refused(f"{short_name(trial.name)}: {error}") from None
                 shape = rows, width
@@ -78,7 +78,3 @@ def measure(subject: Subject, reference: FixedEncoding) -> EncodingDistances:
             distances.fixed[one.encoding] = cosine_similarity(fixed.table(*shape), reference.table(*shape))
     distances.untrained_cosine = 1 / math.sqrt(math.prod(shape))
     return distances
-
-
-def _cosine(table: NDArray[numpy.float64], reference: NDArray[numpy.float64]) -> float:
-    return cosine_similarity(table, reference) if table.any() else float("nan")

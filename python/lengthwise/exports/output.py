@@ -34,12 +34,6 @@ class Kind(Enum):
     DIRECTORY = "directory"
 
 
-def _resolve(path: str) -> str:
-    """ "a/b/" is "a/b", and a link is what it leads to."""
-    clean = os.path.normpath(path)
-    return os.path.realpath(clean) if os.path.islink(clean) else clean
-
-
 def _check_free(path: str, kind: Kind, replace: bool, suffix: str) -> set[str] | None:
     """Checks that the output may have this path. Returns what _listed does of a directory that is there."""
     try:
@@ -179,7 +173,9 @@ class Output:
     """
 
     def __init__(self, path: str, kind: Kind, replace: bool, suffix: str = "") -> None:
-        self._path = _resolve(path)
+        # "a/b/" is "a/b", and a link is what it leads to.
+        clean = os.path.normpath(path)
+        self._path = os.path.realpath(clean) if os.path.islink(clean) else clean
         self._kind = kind
         self._replace = replace
         self._suffix = suffix

@@ -19,14 +19,7 @@ from lengthwise.plots.data import PlottedExperiment
 from lengthwise.plots.groups import Styles, group_trials
 from lengthwise.plots.metrics import common
 from lengthwise.plots.options import Options
-from lengthwise.plots.panels import (
-    accuracy_axis,
-    add_sentence,
-    arrange_panels,
-    at_most,
-    choice_of,
-    set_loss_axis,
-)
+from lengthwise.plots.panels import accuracy_axis, add_sentence, arrange_panels, at_most, choice_of, set_loss_axis
 from lengthwise.plots.picture import Axis, HeatMap, Panel, Picture, Reference, Series
 from lengthwise.plots.series_style import SeriesStyle
 from lengthwise.rendering import counted, format_exact
@@ -34,7 +27,6 @@ from lengthwise.rendering import counted, format_exact
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_UNSEEN = "what was not seen in training"
 # Bars of which the names have room.
 _MOST_BARS = 40
 _MOST_NAMES_ACROSS = 8
@@ -110,16 +102,6 @@ class _TaskPanels:
             add_sentence(picture, f"Each encoding has the learning rate with {choice}.")
 
 
-def _score_axis(subject: Subject) -> Axis:
-    title = f"{'loss' if subject.by_loss else 'accuracy'} on {subject.unseen(_UNSEEN)}"
-    return Axis(title) if subject.by_loss else accuracy_axis(title)
-
-
-def _score(subject: Subject, trial: Trial) -> float:
-    """The accuracy, or the loss if tasks are compared by it."""
-    return -subject.accuracies[trial.name] if subject.by_loss else subject.accuracies[trial.name]
-
-
 def _figure(
     picture_of: Callable[..., Picture], measure: Callable[[Subject, Options], Sequence[Any]]
 ) -> Callable[[Sequence[PlottedExperiment], Options], Picture]:
@@ -166,11 +148,10 @@ noise = _figure(noise_picture, lambda subject, _: [noise_curves.curves(subject)]
 
 
 def _draw_models(picture: Picture, subject: Subject, models: Mapping[TrialSet, Sequence[tuple[Trial, float]]]) -> None:
-    """A point for each model of each set: its score by a number."""
+    """A point for each model of each set: its accuracy, or its loss if tasks are compared by it, by a number."""
     panels = _TaskPanels(subject, list(models))
-    picture.y = _score_axis(subject)
     for one, of_set in models.items():
-        scored = [(x, _score(subject, trial)) for trial, x in of_set if trial.name in subject.accuracies]
+        scored = [(x, abs(subject.accuracies[trial.name])) for trial, x in of_set if trial.name in subject.accuracies]
         if scored and panels.shows(one):
             panels.add(one, Series(x=[x for x, _ in scored], y=[y for _, y in scored], kind="scatter"))
     panels.move_to(picture)
@@ -179,6 +160,8 @@ def _draw_models(picture: Picture, subject: Subject, models: Mapping[TrialSet, S
         # Room at both ends, so that no point lies on the frame.
         margin = 0.05 * (max(points) - min(points))
         picture.x.range = (min(points) - margin, max(points) + margin)
+    where = subject.unseen("what was not seen in training")
+    picture.y = Axis(f"loss on {where}") if subject.by_loss else accuracy_axis(f"accuracy on {where}")
     if subject.by_loss:
         set_loss_axis(picture)
 

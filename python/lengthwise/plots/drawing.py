@@ -370,12 +370,6 @@ def _shares_x(picture: Picture) -> bool:
     return picture.x.range is not None
 
 
-def _row_title(title: str, height: float) -> str:
-    """Broken into lines that are no longer than the panel is high."""
-    size = float(matplotlib.rcParams["axes.labelsize"])
-    return "\n".join(line for part in title.split("\n") for line in wrap(part, height, size))
-
-
 def _draw_body(body: FigureBase, picture: Picture, rows: int, width: float, panel_height: float) -> None:
     single = len(picture.panels) == 1
     across = width / picture.columns
@@ -400,7 +394,10 @@ def _draw_body(body: FigureBase, picture: Picture, rows: int, width: float, pane
                 labelleft=column == 0 or (picture.y.range is None and not picture.has_maps),
             )
         if column == 0 and row < len(picture.row_titles):
-            axes.set_ylabel(_row_title(picture.row_titles[row], panel_height))
+            # Broken into lines that are no longer than the panel is high.
+            size = float(matplotlib.rcParams["axes.labelsize"])
+            parts = picture.row_titles[row].split("\n")
+            axes.set_ylabel("\n".join(line for part in parts for line in wrap(part, panel_height, size)))
     if single and not picture.row_titles:
         all_axes[0].set_xlabel(picture.x.label)
         all_axes[0].set_ylabel(picture.y.label)

@@ -157,7 +157,12 @@ def render(
         sections={identifier: title for identifier, title in sections.items() if title},
         caption=heading.caption,
         missing=_missing(data.experiment.trials),
-        tables=[_accuracy_table(summary, width) for width in (_PHONE_TABLE_WIDTH, _TABLE_WIDTH) if rows_of(summary)],
+        # A phone may break a name after its underscores.
+        tables=[
+            Markup(accuracy_table.as_table(summary, width).render_html().replace("_", "_<wbr>"))
+            for width in (_PHONE_TABLE_WIDTH, _TABLE_WIDTH)
+            if rows_of(summary)
+        ],
         figures=figures,
         comparisons=[BesideTable.of(one) for one in data.comparisons],
         maps=maps,
@@ -240,11 +245,6 @@ def _left_out(maps: int) -> str:
         f"{counted(maps, 'map is', 'maps are')} left out, because this file would be too large; `lengthwise attention` "
         f"shows {'it' if maps == 1 else 'them'}."
     )
-
-
-def _accuracy_table(summary: Summary, width: int) -> Markup:
-    # A phone may break a name after its underscores.
-    return Markup(accuracy_table.as_table(summary, width).render_html().replace("_", "_<wbr>"))
 
 
 @dataclass(frozen=True)
