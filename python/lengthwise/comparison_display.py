@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
 from lengthwise.comparison import Comparison, ComparisonCell, Measurement, decimals
 from lengthwise.protocol import ProtocolComparison
@@ -27,9 +27,6 @@ from lengthwise.rendering import (
     format_count,
     wrap,
 )
-
-if TYPE_CHECKING:
-    import pandas
 
 _COLUMNS = [
     "task", "level", "permutation_invariant", "random_accuracy", "encoding", "measured", "measured_deviation", "trials",
@@ -527,11 +524,3 @@ def write_json_of_all(comparisons: Sequence[Comparison], out: TextIO) -> None:
 
 def write_json(comparison: Comparison, out: TextIO) -> None:
     out.write(json.dumps(as_dictionary(comparison), ensure_ascii=False, indent=1) + "\n")
-
-
-def frame(comparison: Comparison) -> pandas.DataFrame:
-    """One row a cell of the whole table; values of cells that were not run are missing."""
-    import pandas
-
-    found = records(comparison)
-    return pandas.DataFrame(found.rows, columns=list(found.columns))

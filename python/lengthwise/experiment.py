@@ -329,7 +329,8 @@ class Experiment(Snapshot[experiment_service_pb2.Experiment]):
         from lengthwise import comparison, comparison_display, published
 
         found = comparison.fetch(self._connection, self._message, published.find(table), select=select)
-        frame = comparison_display.frame(found)
+        records = comparison_display.records(found)
+        frame = pandas.DataFrame(records.rows, columns=list(records.columns))
         frame.attrs["heading"] = comparison_display.heading(found)
         frame.attrs["remarks"] = comparison_display.remarks(found, "best_measured and best_published", True)
         return frame

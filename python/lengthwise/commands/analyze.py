@@ -2,13 +2,10 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lengthwise.command_line import SUCCESS, Output, add_output_option, add_server_options, connect
 from lengthwise.rendering import BOLD, wrap
-
-if TYPE_CHECKING:
-    from lengthwise.analyses.report import AnalysisReport
 
 _REFERENCE: dict[str, Any] = {"reference": {"required": True}}
 _MEASURE: dict[str, Any] = {"measure": {"choices": ["cosine", "js"], "default": "cosine"}}
@@ -57,7 +54,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
         options["people"] = latin_square.read_human_accuracies(arguments.file)
     with connect(arguments) as connection:
         subject = subject_of(data.fetch(connection, arguments.experiments, select=arguments.select))
-        found: AnalysisReport = getattr(report, arguments.analysis)(subject, **options)
+        found: report.AnalysisReport = getattr(report, arguments.analysis)(subject, **options)
     if output.kind == "table":
         output.out.write(f"{output.palette(BOLD, subject.names)}\n\n{wrap(found.caption, output.width, 0)}\n\n")
     output.write_table(found.table.as_table(), found.table.as_records())

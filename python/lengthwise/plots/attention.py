@@ -4,21 +4,19 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy
 from numpy.typing import NDArray
 
 from lengthwise.errors import UsageError, refused
+from lengthwise.events import AttentionMap
 from lengthwise.names import label
 from lengthwise.plots.data import PlottedExperiment, Trial, experiment_names
 from lengthwise.plots.groups import TrialGroup, best_trials, group_trials
 from lengthwise.plots.options import Options
 from lengthwise.plots.panels import choice_of, task_title
 from lengthwise.plots.picture import Axis, HeatMap, Panel, Picture
-
-if TYPE_CHECKING:
-    from lengthwise.events import AttentionMap
 
 # A figure of the paper that has most: two vectors at eight scales.
 _MOST_ROWS = 16

@@ -3,21 +3,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from lengthwise import names, queries
 from lengthwise._proto import event_pb2, experiment_service_pb2
 from lengthwise.connection import Connection
 from lengthwise.errors import NotFoundError
+from lengthwise.events import AttentionMap, Projection, to_attention_maps, to_projection
 from lengthwise.names import label, short_name
 from lengthwise.plots import catalogue
 from lengthwise.plots.catalogue import Catalogue
 from lengthwise.queries import Evaluation, LossCurve
 from lengthwise.rendering import format_exact
 from lengthwise.suggestion import suggestion
-
-if TYPE_CHECKING:
-    from lengthwise.events import AttentionMap, Projection
 
 Trial = experiment_service_pb2.Trial
 T = TypeVar("T")
@@ -115,16 +113,12 @@ class PlottedExperiment:
     def attention_maps(self, trial: str) -> list[AttentionMap]:
         """Attention maps of the trial with this full name."""
         if trial not in self.maps and self.connection is not None:
-            from lengthwise.events import to_attention_maps
-
             self.maps[trial] = to_attention_maps(queries.attention_maps(self.connection, trial), short_name(trial))
         return self.maps.get(trial, [])
 
     def projections(self, trial: str) -> list[Projection]:
         if trial not in self.projected and self.connection is not None:
-            from lengthwise.events import to_projection
-
-            self.projected[trial] = [to_projection(one) for one in queries.projections(self.connection, trial)]
+            self.projected[trial] = list(map(to_projection, queries.projections(self.connection, trial)))
         return self.projected.get(trial, [])
 
     def analyses(self) -> list[event_pb2.Event]:

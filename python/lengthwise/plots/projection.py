@@ -2,18 +2,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from lengthwise.errors import UsageError, refused
+from lengthwise.events import Projection
 from lengthwise.plots.data import PlottedExperiment, Trial, experiment_names
 from lengthwise.plots.groups import best_trials, group_trials
 from lengthwise.plots.options import Options
 from lengthwise.plots.panels import choice_of, task_title
 from lengthwise.plots.picture import Axis, Panel, Picture, Series
 from lengthwise.plots.series_style import SeriesStyle
-
-if TYPE_CHECKING:
-    from lengthwise.events import Projection
 
 _MOST_ROWS = 12
 # Points of one length in one panel; more hide each other and make the SVG slow to show.

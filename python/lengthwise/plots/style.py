@@ -11,18 +11,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import matplotlib
 import matplotlib.style
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from lengthwise.errors import UsageError
 from lengthwise.plots.picture import FORMATS
 from lengthwise.user_file import write_for_user
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 STYLE_SHEET = Path(__file__).with_name("paper.mplstyle")
 

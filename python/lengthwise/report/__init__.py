@@ -9,12 +9,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import grpc
 import jinja2
 from google.protobuf.timestamp_pb2 import Timestamp
 from markupsafe import Markup
+from matplotlib.figure import Figure
 
 from lengthwise import accuracy_table, comparison, comparison_display, events, plots, published, queries
 from lengthwise._proto import event_pb2, experiment_service_pb2
@@ -35,9 +36,6 @@ from lengthwise.rendering import counted, format_clock, format_count
 from lengthwise.report.attention_maps import MapsForViewer, maps_for_viewer
 from lengthwise.user_file import check_writable, write_for_user
 from lengthwise.version import __version__
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 _HERE = Path(__file__).parent
 # Columns of the accuracy table, as characters of a terminal, and of the one that phones show first.

@@ -4,17 +4,15 @@ from __future__ import annotations
 import base64
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy
 from markupsafe import Markup
 
+from lengthwise.events import AttentionMap
 from lengthwise.plots.attention import first_output, trials_with_attention
+from lengthwise.plots.data import PlottedExperiment
 from lengthwise.plots.groups import TrialGroup
-
-if TYPE_CHECKING:
-    from lengthwise.events import AttentionMap
-    from lengthwise.plots.data import PlottedExperiment
 
 
 @dataclass(frozen=True)
