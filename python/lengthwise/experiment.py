@@ -133,15 +133,8 @@ class Experiment(Snapshot[experiment_service_pb2.Experiment]):
     def refresh(self) -> Experiment:
         """Reads its state from the server again; returns itself."""
         self._plots = None
-        self._message = self._read()
+        self._message = self._call("GetExperiment", experiment_service_pb2.Experiment)
         return self
-
-    def _read(self) -> experiment_service_pb2.Experiment:
-        return self._connection.call(
-            "ExperimentService/GetExperiment",
-            experiment_service_pb2.GetExperimentRequest(name=self.name),
-            experiment_service_pb2.Experiment,
-        )
 
     def _check_training(self) -> None:
         """FAILED_PRECONDITION if trials have not ended, and the server of a data directory has no workers."""
@@ -153,7 +146,7 @@ class Experiment(Snapshot[experiment_service_pb2.Experiment]):
         if any(worker.alive for worker in fleet.workers):
             return
         # In this order, because workers end after the last trial.
-        trials = self._read().trials
+        trials = self._call("GetExperiment", experiment_service_pb2.Experiment).trials
         if trials.queued + trials.running > 0:
             raise errors.refused(
                 f"trials of {self.id} are queued, and this private server has no workers for them; train them with "
@@ -369,15 +362,12 @@ class Experiment(Snapshot[experiment_service_pb2.Experiment]):
         the experiment was found by the beginning of its name, or as the newest of several with one specification's name.
         """
         self._refuse_guess("extend", "seeds=...")
-        response = self._connection.call(
-            "ExperimentService/ExtendExperiment",
-            experiment_service_pb2.ExtendExperimentRequest(
-                name=self.name,
-                seeds=_checked_seeds("seeds", seeds),
-                weight_seeds=_checked_seeds("weight_seeds", weight_seeds),
-                data_seeds=_checked_seeds("data_seeds", data_seeds),
-            ),
+        response = self._call(
+            "ExtendExperiment",
             experiment_service_pb2.ExtendExperimentResponse,
+            seeds=_checked_seeds("seeds", seeds),
+            weight_seeds=_checked_seeds("weight_seeds", weight_seeds),
+            data_seeds=_checked_seeds("data_seeds", data_seeds),
         )
         self._message = response.experiment
         return response.added_trials
@@ -388,11 +378,7 @@ class Experiment(Snapshot[experiment_service_pb2.Experiment]):
         UsageError if the experiment was found as `extend` refuses.
         """
         self._refuse_guess("cancel")
-        self._message = self._connection.call(
-            "ExperimentService/CancelExperiment",
-            experiment_service_pb2.CancelExperimentRequest(name=self.name, reason=reason),
-            experiment_service_pb2.Experiment,
-        )
+        self._message = self._call("CancelExperiment", experiment_service_pb2.Experiment, reason=reason)
         return self
 
     def retry(self, states: str | Sequence[str] = "FAILED") -> int:
@@ -402,11 +388,8 @@ class Experiment(Snapshot[experiment_service_pb2.Experiment]):
         called with the experiment's name. UsageError if the experiment was found as `extend` refuses.
         """
         self._refuse_guess("retry")
-        response = self._connection.call(
-            "ExperimentService/RetryTrials",
-            experiment_service_pb2.RetryTrialsRequest(name=self.name, states=_checked_states(states)),
-            experiment_service_pb2.RetryTrialsResponse,
-        )
+        retried = _checked_states(states)
+        response = self._call("RetryTrials", experiment_service_pb2.RetryTrialsResponse, states=retried)
         self._message = response.experiment
         return response.retried_trials
 
@@ -421,10 +404,4 @@ class Experiment(Snapshot[experiment_service_pb2.Experiment]):
         """
         if self._match != FULL_NAME:
             raise refused_guess("delete", f'client.experiment("{self.id}").delete()')
-        self._connection.call(
-            "ExperimentService/DeleteExperiment",
-            experiment_service_pb2.DeleteExperimentRequest(name=self.name),
-            experiment_service_pb2.DeleteExperimentResponse,
-        )
-
-
+        self._call("DeleteExperiment", experiment_service_pb2.DeleteExperimentResponse)

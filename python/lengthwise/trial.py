@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from lengthwise import events, frames, programs, queries
 from lengthwise._proto import event_pb2, experiment_service_pb2
 from lengthwise.arguments import check_arguments
-from lengthwise.connection import Connection
+from lengthwise.connection import Connection, ResponseT
 from lengthwise.message_json import plain_dictionary
 from lengthwise.models import download_model
 from lengthwise.names import FULL_NAME, GUESS, label, refused_guess, short_name
@@ -59,6 +59,11 @@ class Snapshot(Generic[Message]):
     def specification(self) -> dict[str, Any]:
         """With all defaults, as protobuf's JSON has it: all that it is repeated from."""
         return plain_dictionary(self._message.specification)
+
+    def _call(self, method: str, response: type[ResponseT], **fields: Any) -> ResponseT:
+        """A call of ExperimentService that is about this one; `fields`: of its request, beside the name."""
+        request = getattr(experiment_service_pb2, f"{method}Request")(name=self.name, **fields)
+        return self._connection.call(f"ExperimentService/{method}", request, response)
 
     def _trials(self) -> Sequence[Trial]:
         raise NotImplementedError
@@ -173,11 +178,7 @@ class Trial(Snapshot[experiment_service_pb2.Trial]):
 
     def refresh(self) -> Trial:
         """Reads its state from the server again; returns itself."""
-        self._message = self._connection.call(
-            "ExperimentService/GetTrial",
-            experiment_service_pb2.GetTrialRequest(name=self.name),
-            experiment_service_pb2.Trial,
-        )
+        self._message = self._call("GetTrial", experiment_service_pb2.Trial)
         return self
 
     def cancel(self, reason: str = "") -> Trial:
@@ -187,11 +188,7 @@ class Trial(Snapshot[experiment_service_pb2.Trial]):
         several with one specification's name.
         """
         self._refuse_guess("cancel")
-        self._message = self._connection.call(
-            "ExperimentService/CancelTrial",
-            experiment_service_pb2.CancelTrialRequest(name=self.name, reason=reason),
-            experiment_service_pb2.Trial,
-        )
+        self._message = self._call("CancelTrial", experiment_service_pb2.Trial, reason=reason)
         return self
 
     def retry(self) -> Trial:
@@ -201,11 +198,8 @@ class Trial(Snapshot[experiment_service_pb2.Trial]):
         trial was found as `cancel` refuses.
         """
         self._refuse_guess("retry")
-        self._connection.call(
-            "ExperimentService/RetryTrials",
-            experiment_service_pb2.RetryTrialsRequest(name=self.name, states=[event_pb2.FAILED, event_pb2.CANCELLED]),
-            experiment_service_pb2.RetryTrialsResponse,
-        )
+        states = [event_pb2.FAILED, event_pb2.CANCELLED]
+        self._call("RetryTrials", experiment_service_pb2.RetryTrialsResponse, states=states)
         return self.refresh()
 
     def _refuse_guess(self, action: str) -> None:

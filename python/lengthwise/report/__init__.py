@@ -356,5 +356,3 @@ def setup_of(trials: Sequence[experiment_service_pb2.Trial]) -> dict[str, str]:
     }
     setup = {"ran on": "; ".join(sorted(machines)), "with": "; ".join(sorted(programs))}
     return {name: value for name, value in setup.items() if value}
-
-
