@@ -17,12 +17,14 @@ import re
 import statistics
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE / "reproduced"))
 
 from make_page import (
+    Drawn,
     Row,
     drawn_from,
     facts_of,
@@ -31,6 +33,7 @@ from make_page import (
     only_checks,
     read_csv,
     write_csv,
+    write_stale,
 )
 
 BLOCK = re.compile(r"(?P<begin><!-- results of (?P<name>\w+) -->\n).*?(?P<end><!-- end -->\n)", re.DOTALL)
@@ -155,26 +158,20 @@ def draw(raw: Sequence[Row], path: Path) -> None:
 
 def main() -> int:
     check = only_checks(__doc__, collect)
-    stale: list[Path] = []
+    texts: dict[Path, str] = {}
+    drawn: Drawn = {}
     for readme in sorted(HERE.glob("*/README.md")):
-        text = made = readme.read_text(encoding="utf-8")
-        for block in BLOCK.finditer(text):
+        texts[readme] = readme.read_text(encoding="utf-8")
+        for block in BLOCK.finditer(texts[readme]):
             name = block["name"]
             path = raw_file(readme, name)
             raw = read_csv(path) if path.exists() else []
-            made = made.replace(block[0], "\n".join([block["begin"] + "\n".join(results(name, raw)), block["end"]]))
-            picture = readme.parent / "pictures" / f"{name}.svg"
-            if raw and (not picture.exists() or drawn_from(raw) not in picture.read_text(encoding="utf-8")):
-                stale.append(picture)
-                if not check:
-                    draw(raw, picture)
-        if made != text:
-            stale.append(readme)
-            if not check:
-                readme.write_text(made, encoding="utf-8")
-    for path in stale:
-        print(f"{path} {'is not what the results make' if check else 'written'}", file=sys.stderr)
-    return 1 if stale and check else 0
+            made = "\n".join([block["begin"] + "\n".join(results(name, raw)), block["end"]])
+            texts[readme] = texts[readme].replace(block[0], made)
+            if raw:
+                picture = readme.parent / "pictures" / f"{name}.svg"
+                drawn[picture] = raw, partial(draw, raw, picture)
+    return write_stale(texts, drawn, check)
 
 
 if __name__ == "__main__":

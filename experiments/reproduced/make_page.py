@@ -860,6 +860,27 @@ def only_checks(description: str | None, collect: Callable[[Path, str], str]) ->
     return bool(arguments.check)
 
 
+# By the picture's file: what it shows, and what draws it.
+Drawn = dict[Path, tuple[object, Callable[[], None]]]
+
+
+def write_stale(texts: dict[Path, str], drawn: Drawn, check: bool) -> int:
+    """Writes the pages and pictures that are not what the results make, or only names them; returns the exit code."""
+    there = {path: path.read_text(encoding="utf-8") if path.exists() else "" for path in (*texts, *drawn)}
+    stale = [path for path, (shown, _) in drawn.items() if drawn_from(shown) not in there[path]]
+    stale += [path for path, text in texts.items() if there[path] != text]
+    for path in stale:
+        program = Path(sys.argv[0]).name
+        print(f"{path} {f'is not what the results make; run {program}' if check else 'written'}", file=sys.stderr)
+        if check:
+            continue
+        if path in texts:
+            path.write_text(texts[path], encoding="utf-8")
+        else:
+            drawn[path][1]()
+    return 1 if stale and check else 0
+
+
 def main() -> int:
     check = only_checks(__doc__, collect)
     found = {source: cells_of(source, read_published(source), read_raw(source)) for source in SOURCES}
@@ -880,28 +901,14 @@ def main() -> int:
             ),
         ],
     )
-    drawn: dict[Path, tuple[object, Callable[[], None]]] = {
+    drawn: Drawn = {
         SHORT_PICTURE: ((short, steps), lambda: draw_short(short, steps)),
         TEN_SEEDS_PICTURE: (curves, lambda: draw_ten_seeds(curves)),
     }
     for source, cells in found.items():
         rows = complete_rows(cells)
         drawn[picture_of(source)] = drawn_cells(rows), functools.partial(draw, source, rows)
-    stale = [
-        path
-        for path, (shown, _) in drawn.items()
-        if not path.exists() or drawn_from(shown) not in path.read_text(encoding="utf-8")
-    ]
-    if check:
-        stale += [path for path, text in texts.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
-        for path in stale:
-            print(f"{path} is not what the results make; run {Path(__file__).name}", file=sys.stderr)
-        return 1 if stale else 0
-    for path, text in texts.items():
-        path.write_text(text, encoding="utf-8")
-    for path in stale:
-        drawn[path][1]()
-    return 0
+    return write_stale(texts, drawn, check)
 
 
 if __name__ == "__main__":

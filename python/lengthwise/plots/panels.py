@@ -2,10 +2,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy
+from numpy.typing import NDArray
 
 from lengthwise._proto import event_pb2
 from lengthwise.errors import LengthwiseError, UsageError, refused
@@ -35,38 +37,28 @@ class Band:
     high: list[float]
 
 
-def _values(curves: Sequence[Curve]) -> tuple[list[float], numpy.ndarray[tuple[int, int], numpy.dtype[numpy.float64]]]:
-    """The curves' values at the x's of the one that ends first, as far as all curves reach: no step in an average comes from
-    a curve that begins or ends. Between its points a curve is straight.
+def _band(curves: Sequence[Curve], middle_low_high: Callable[[NDArray[numpy.float64]], Iterable[NDArray[Any]]]) -> Band:
+    """Of the curves' values, a row each, at the x's of the one that ends first, as far as all curves reach: no step in an
+    average comes from a curve that begins or ends. Between its points a curve is straight.
     """
     filled = [curve for curve in curves if curve]
-    if not filled:
-        return [], numpy.empty((0, 0))
-    begin = max(min(curve) for curve in filled)
-    shortest = min(filled, key=lambda curve: max(curve))
-    xs = sorted(x for x in shortest if x >= begin)
-    rows = []
-    for curve in filled:
-        known = sorted(curve)
-        rows.append(numpy.interp(xs, known, [curve[x] for x in known]))
-    return xs, numpy.array(rows)
+    begin = max((min(curve) for curve in filled), default=0.0)
+    xs = sorted(x for x in min(filled, key=lambda curve: max(curve), default={}) if x >= begin)
+    if not xs:
+        return Band([], [], [], [])
+    known = [sorted(curve.items()) for curve in filled]
+    rows = [numpy.interp(xs, [x for x, _ in points], [y for _, y in points]) for points in known]
+    return Band(xs, *(values.tolist() for values in middle_low_high(numpy.array(rows))))
 
 
 def mean(curves: Sequence[Curve]) -> Band:
     """With the lowest and the highest."""
-    x, values = _values(curves)
-    if not x:
-        return Band([], [], [], [])
-    return Band(x, values.mean(axis=0).tolist(), values.min(axis=0).tolist(), values.max(axis=0).tolist())
+    return _band(curves, lambda values: (values.mean(axis=0), values.min(axis=0), values.max(axis=0)))
 
 
 def median(curves: Sequence[Curve]) -> Band:
     """With the 10th and the 90th percentile."""
-    x, values = _values(curves)
-    if not x:
-        return Band([], [], [], [])
-    low, middle, high = numpy.quantile(values, [0.1, 0.5, 0.9], axis=0)
-    return Band(x, middle.tolist(), low.tolist(), high.tolist())
+    return _band(curves, lambda values: numpy.quantile(values, [0.5, 0.1, 0.9], axis=0))
 
 
 def guess_reference(group: TrialGroup) -> Reference | None:
