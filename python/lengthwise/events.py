@@ -305,7 +305,7 @@ _FACTS: dict[str, tuple[Callable[..., Event], Callable[[Any], dict[str, Any]]]] 
 def to_event(event: event_pb2.Event) -> Event | None:
     """None for a kind of fact that this version does not know, and for attention maps and projections."""
     time, name = to_datetime(event.time), event.WhichOneof("fact")
-    if name not in _FACTS:
+    if name is None or name not in _FACTS:
         return None
     kind, others_of = _FACTS[name]
     message = getattr(event, name)
