@@ -284,20 +284,17 @@ def attention_matrix(subject: Subject, measure: str = "cosine") -> AnalysisRepor
     matrix = attention_similarity.compare_all(subject, kind)
     cosine = kind is AttentionMeasure.COSINE
     name = "cosine" if cosine else "divergence"
-    columns = [Column("other"), Column(name), Column("pairs")]
-    columns += [Column(header=one.encoding, rule_before=i == 0) for i, one in enumerate(matrix.sets)]
+    columns = [Column(header=one.encoding, rule_before=i == 0) for i, one in enumerate(matrix.sets)]
     what = "Cosine similarity of attention maps" if cosine else "Jensen-Shannon divergence (nats) of attention maps"
     report = AnalysisReport(
         f"{what} between encodings ({counted(matrix.sequences, 'sequence')}, {counted(matrix.layers, 'layer')}): mean "
         "over pairs of models; on the diagonal, over pairs of different seeds",
-        AnalysisTable(columns),
+        AnalysisTable(columns, ["other", name, "pairs"]),
     )
-    decimals = 3 if cosine else 4
-    for i, one in enumerate(matrix.sets):
-        cells = [number_cell(value, decimals) for value in matrix.values[i]]
-        report.table.add_row(one, [Cell()] * 3 + cells)
-        for j, other in enumerate(matrix.sets):
-            report.table.add_record(one, [Cell(other.encoding), cells[j], count_cell(int(matrix.pairs[i, j]))])
+    for one, values, pairs in zip(matrix.sets, matrix.values.tolist(), matrix.pairs.tolist()):
+        report.table.add_row(one, [number_cell(value, 3 if cosine else 4) for value in values])
+        for record in zip((other.encoding for other in matrix.sets), values, pairs):
+            report.table.add_record(one, record)
     return report
 
 
@@ -307,21 +304,19 @@ def ground_truth(subject: Subject) -> AnalysisReport:
     layers = max(len(row.layers) for row in rows)
     # In records a row for each layer and length.
     in_records = ["layer", "length", "puzzles", "even_share", "share", "share_deviation", "models"]
-    columns = [Column(name) for name in in_records]
-    columns += [Column(header="accuracy %"), Column(header="even", rule_before=True)]
+    columns = [Column(header="accuracy %"), Column(header="even", rule_before=True)]
     columns += [Column(header=f"layer {layer + 1}", rule_before=layer == 0) for layer in range(layers)]
     columns.append(Column(header="models", rule_before=True))
     puzzles = max(row.all.puzzles for row in rows)
     report = AnalysisReport(
         f"Share of the target cell's attention on the cells that determine it ({counted(puzzles, 'puzzle')}): mean and "
         "standard deviation over models",
-        AnalysisTable(columns),
+        AnalysisTable(columns, in_records),
         of_table=["Shares are in per cent."],
         of_records=["Accuracies and shares are fractions of 1."],
     )
     for row in rows:
-        cells = [Cell()] * len(in_records)
-        cells += [accuracy_cells(subject.accuracies_of(row.of))[0], percent_cell(row.all.even)]
+        cells = [accuracy_cells(subject.accuracies_of(row.of))[0], percent_cell(row.all.even)]
         cells += [
             accuracy_cells(row.all.by_layer[layer])[0] if layer < len(row.layers) else number_cell(None, 1)
             for layer in range(layers)
@@ -329,13 +324,8 @@ def ground_truth(subject: Subject) -> AnalysisReport:
         report.table.add_row(row.of, [*cells, count_cell(row.models)])
         for layer in range(len(row.layers)):
             for length, shares in row.by_length.items():
-                report.table.add_record(
-                    row.of,
-                    [
-                        count_cell(layer + 1), count_cell(length), count_cell(shares.puzzles), number_cell(shares.even, 3),
-                        *accuracy_cells(shares.by_layer[layer]), count_cell(row.models),
-                    ],
-                )  # fmt: skip
+                share = [cell.value for cell in accuracy_cells(shares.by_layer[layer])]
+                report.table.add_record(row.of, [layer + 1, length, shares.puzzles, shares.even, *share, row.models])
     report.remarks.append(
         "even: the share if all cells had the same attention. The cells that determine a target are the other cells of the "
         "rows and columns from which the task's rules deduce it."
@@ -386,21 +376,19 @@ def noise(subject: Subject) -> AnalysisReport:
     curves = noise_curves.curves(subject)
     deviations = sorted({deviation for curve in curves for deviation in curve.accuracies})
     # Records have a row for each deviation, so that their columns do not depend on the deviations.
-    columns = [Column("noise"), Column("accuracy"), Column("accuracy_deviation"), Column("models")]
-    columns += [Column(header=format_exact(deviation), rule_before=deviation == 0) for deviation in deviations]
+    in_records = ["noise", "accuracy", "accuracy_deviation", "models"]
+    columns = [Column(header=format_exact(deviation), rule_before=deviation == 0) for deviation in deviations]
     report = AnalysisReport(
         "Accuracy by the standard deviation of the noise on the token embeddings: mean and standard deviation over models",
-        AnalysisTable(columns),
+        AnalysisTable(columns, in_records),
         of_table=["Accuracies are in per cent."],
         of_records=["Accuracies are fractions of 1."],
     )
     for curve in curves:
-        cells = [Cell()] * 4 + [accuracy_cells(curve.accuracies.get(deviation, []))[0] for deviation in deviations]
-        report.table.add_row(curve.of, cells)
+        report.table.add_row(curve.of, [accuracy_cells(curve.accuracies.get(one, []))[0] for one in deviations])
         for deviation, values in curve.accuracies.items():
-            report.table.add_record(
-                curve.of, [number_cell(deviation, 3), *accuracy_cells(values), count_cell(len(values))]
-            )
+            accuracy = [cell.value for cell in accuracy_cells(values)]
+            report.table.add_record(curve.of, [deviation, *accuracy, len(values)])
     return report
 
 
@@ -533,8 +521,7 @@ def carries(subject: Subject, length: int = 0) -> AnalysisReport:
         "digits", "place", "base_rate", "first_wrong_with_carry", "first_wrong_without_carry", "accuracy_with_carry",
         "accuracy_without_carry", "answers", "models",
     ]  # fmt: skip
-    columns = [Column(name) for name in in_records]
-    columns += [
+    columns = [
         Column(header="answers"), Column(header="errors"),
         Column(header="with carry %", rule_before=True), Column(header=_INTERVAL), Column(header="by chance %"),
         Column(header="p"), Column(header="models", rule_before=True),
@@ -542,29 +529,22 @@ def carries(subject: Subject, length: int = 0) -> AnalysisReport:
     report = AnalysisReport(
         f"Wrong answers to sums of {rows[0].digits} digits, and the share of them with a carry into the least significant "
         "wrong digit",
-        AnalysisTable(columns),
+        AnalysisTable(columns, in_records),
     )
     for row in rows:
         interval = row.interval()
         report.table.add_row(
             row.of,
             [
-                *[Cell()] * len(in_records),
                 count_cell(row.answers), count_cell(row.errors), percent_cell(row.share),
                 Cell(None, f"{100 * interval[0]:.1f} to {100 * interval[1]:.1f}" if interval else "–"),
                 percent_cell(row.expected), probability_cell(row.p_value()), count_cell(row.models),
             ],
         )  # fmt: skip
         for place, values in enumerate(zip(row.base_rate, row.with_carry, row.without_carry, *row.accuracies())):
-            base_rate, with_carry, without_carry, right_with, right_without = map(float, values)
-            report.table.add_record(
-                row.of,
-                [
-                    count_cell(row.digits), count_cell(place), number_cell(base_rate, 3), count_cell(int(with_carry)),
-                    count_cell(int(without_carry)), number_cell(right_with, 3), number_cell(right_without, 3),
-                    count_cell(row.answers), count_cell(row.models),
-                ],
-            )  # fmt: skip
+            base_rate, with_carry, without_carry, *right = map(float, values)
+            counts = int(with_carry), int(without_carry)
+            report.table.add_record(row.of, [row.digits, place, base_rate, *counts, *right, row.answers, row.models])
     report.remarks.append(
         "by chance: the share that random operands would have at the places of the errors. p: two-sided, for the hypothesis "
         f"that carries make no difference (Poisson binomial distribution). {_WILSON}"
@@ -670,11 +650,8 @@ def loss_ratios(subject: Subject, reference: str, published: PublishedTable | No
     """
     rows = ratios.compare(subject, reference, published)
     # In records a row for each scale.
-    columns = [Column("scale"), Column("loss"), Column("reference_loss"), Column("ratio")]
-    columns += [Column("published_ratio")] if published else []
-    columns.append(Column("models"))
-    in_records = len(columns)
-    columns += [
+    in_records = ["scale", "loss", "reference_loss", "ratio", *(["published_ratio"] if published else []), "models"]
+    columns = [
         Column(header="smallest"),
         Column(header="geometric mean"),
         Column(header="largest"),
@@ -685,7 +662,7 @@ def loss_ratios(subject: Subject, reference: str, published: PublishedTable | No
     report = AnalysisReport(
         f"Losses of {reference} divided by those of the other networks (medians over models), at the scales "
         f"{format_integers(scales)}, which were not seen in training",
-        AnalysisTable(columns),
+        AnalysisTable(columns, in_records),
     )
     means, of_paper = [], []
     for row in rows:
@@ -694,12 +671,11 @@ def loss_ratios(subject: Subject, reference: str, published: PublishedTable | No
         of_paper.append(ratios.geometric_mean(list(row.published.values())))
         cells = [number_cell(one, 1) for one in (min(values, default=None), means[-1], max(values, default=None))]
         cells += [number_cell(of_paper[-1], 1)] if published else []
-        report.table.add_row(row.of, [*[Cell()] * in_records, *cells, count_cell(row.models)])
+        report.table.add_row(row.of, [*cells, count_cell(row.models)])
         for scale in row.own:
-            record = [count_cell(scale), number_cell(row.own[scale], 4), number_cell(row.others[scale], 4)]
-            record.append(number_cell(row.ratios.get(scale), 1))
-            record += [number_cell(row.published.get(scale), 1)] if published else []
-            report.table.add_record(row.of, [*record, count_cell(row.models)])
+            beside = [row.published.get(scale)] if published else []
+            record = [scale, row.own[scale], row.others[scale], row.ratios.get(scale), *beside, row.models]
+            report.table.add_record(row.of, record)
     report.remarks += _range_remark("Here", means)
     report.remarks += _range_remark("Paper's table", of_paper) if published else []
     if published and published.loss_ratio:

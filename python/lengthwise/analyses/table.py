@@ -37,15 +37,16 @@ class AnalysisTable:
     """
 
     columns: Sequence[Column]
+    # Names of the columns of records, if these are others than the table's rows: then no row is a record.
+    record_columns: Sequence[str] = ()
     rows: list[tuple[TrialSet, list[Cell]]] = field(default_factory=list)
-    # For records alone, of an analysis whose records are others than its table's rows: then no row is a record.
-    record_rows: list[tuple[TrialSet, list[Cell]]] = field(default_factory=list)
+    records: list[tuple[TrialSet, list[Value]]] = field(default_factory=list)
 
     def add_row(self, one: TrialSet, cells: Sequence[Cell]) -> None:
         self.rows.append((one, list(cells)))
 
-    def add_record(self, one: TrialSet, cells: Sequence[Cell]) -> None:
-        self.record_rows.append((one, list(cells)))
+    def add_record(self, one: TrialSet, values: Sequence[Value]) -> None:
+        self.records.append((one, list(values)))
 
     def as_table(self) -> Table:
         sets = [one for one, _ in self.rows]
@@ -69,13 +70,11 @@ class AnalysisTable:
 
     def as_records(self) -> Records:
         named = [i for i, column in enumerate(self.columns) if column.name]
-        columns = ["experiment", "task", "network", "encoding", "learning_rate", *(self.columns[i].name for i in named)]
+        names = self.record_columns or [self.columns[i].name for i in named]
+        of_rows = [(one, [cells[i].value for i in named]) for one, cells in self.rows]
         return Records(
-            columns,
-            [
-                [one.experiment, *one.labels, *(cells[i].value for i in named)]
-                for one, cells in self.record_rows or self.rows
-            ],
+            ["experiment", "task", "network", "encoding", "learning_rate", *names],
+            [[one.experiment, *one.labels, *values] for one, values in (self.records if self.record_columns else of_rows)],
         )
 
 
