@@ -239,7 +239,8 @@ def sequence_counts(measured: event_pb2.LengthAccuracies) -> list[int]:
     return list(measured.sequence_counts) or [measured.sequences] * len(measured.lengths)
 
 
-def _score(accuracy: float) -> float | None:
+def score_or_none(accuracy: float) -> float | None:
+    """Of an outcome, which has -1 where there is none."""
     return None if accuracy < 0 else accuracy
 
 
@@ -294,8 +295,8 @@ _FACTS: dict[str, tuple[Callable[..., Event], Callable[[Any], dict[str, Any]]]] 
     "outcome": (
         Outcome,
         lambda outcome: {
-            "seen_accuracy": _score(outcome.seen_accuracy),
-            "unseen_accuracy": _score(outcome.unseen_accuracy),
+            "seen_accuracy": score_or_none(outcome.seen_accuracy),
+            "unseen_accuracy": score_or_none(outcome.unseen_accuracy),
         },
     ),
     "log_line": (LogLine, lambda line: {}),

@@ -14,7 +14,7 @@ import numpy
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from lengthwise._proto import event_pb2, experiment_service_pb2
-from lengthwise.events import name_of, sequence_counts
+from lengthwise.events import name_of, score_or_none, sequence_counts
 from lengthwise.exports.exporter import Exporter
 from lengthwise.names import label
 from lengthwise.rendering import Value, write_csv_rows
@@ -122,32 +122,24 @@ def _last(history: TrialHistory, name: str) -> float | None:
 
 def trial_row(trial: experiment_service_pb2.Trial, history: TrialHistory) -> list[Value]:
     """The values of TRIALS."""
-
-    def score(accuracy: float) -> float | None:
-        return None if accuracy < 0 else accuracy
-
-    specification = trial.specification
-    row: list[Value] = [
-        trial.index, name_of(event_pb2.TrialState, trial.state), trial.reason, trial.attempt, trial.worker,
-        specification.training.steps,
-    ]  # fmt: skip
-    seen_up_to = specification.evaluation.seen_up_to
-    training_accuracy = _last(history, "training_accuracy")
+    specification, outcome, provenance = trial.specification, trial.outcome, trial.outcome.provenance
+    known: dict[str, Value] = {
+        "state": name_of(event_pb2.TrialState, trial.state),
+        "attempts": trial.attempt,
+        "steps": specification.training.steps,
+        "seen_up_to": specification.evaluation.seen_up_to,
+    }
+    known |= {name: getattr(trial, name) for name in ("index", "reason", "worker")}
+    known |= {name: _last(history, name) for name in ("training_accuracy", "validation_accuracy", "validation_loss")}
+    times = [name for name in ("create_time", "start_time", "end_time") if trial.HasField(name)]
+    known |= {name: _utc_text(getattr(trial, name)) for name in times}
+    known |= {name: getattr(provenance, name) or None for name in ("instruction_set", "threads", "source_revision")}
     if trial.HasField("outcome"):
-        outcome = trial.outcome
-        row += [
-            outcome.training_steps, outcome.stop_reason, seen_up_to, score(outcome.seen_accuracy),
-            score(outcome.unseen_accuracy), training_accuracy, outcome.training_seconds, outcome.evaluation_seconds,
-            outcome.provenance.device, outcome.provenance.program_version,
-        ]  # fmt: skip
-    else:
-        row += [None, None, seen_up_to, None, None, training_accuracy, None, None, None, None]
-    row.append(_utc_text(trial.create_time) if trial.HasField("create_time") else None)
-    row.append(_utc_text(trial.start_time) if trial.HasField("start_time") else None)
-    row.append(_utc_text(trial.end_time) if trial.HasField("end_time") else None)
-    row += [_last(history, "validation_accuracy"), _last(history, "validation_loss")]
-    provenance = trial.outcome.provenance
-    return [*row, *(one or None for one in (provenance.instruction_set, provenance.threads, provenance.source_revision))]
+        names = "training_steps", "stop_reason", "training_seconds", "evaluation_seconds"
+        known |= {name: getattr(outcome, name) for name in names}
+        known |= {name: score_or_none(getattr(outcome, name)) for name in ("seen_accuracy", "unseen_accuracy")}
+        known |= {name: getattr(provenance, name) for name in ("device", "program_version")}
+    return [known.get(name) for name in TRIALS]
 
 
 class CsvExporter(Exporter):
