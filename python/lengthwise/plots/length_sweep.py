@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 
 import numpy
 
@@ -104,17 +103,10 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
     return _of_encodings(experiments, groups, parameter)
 
 
-@dataclass
-class _EncodingLine:
-    """An experiment's task, network and kind of encoding."""
-
-    first: TrialGroup
-    # By value of the parameter: the accuracies, or losses, of all trials.
-    measures: dict[float, list[float]] = field(default_factory=dict)
-
-
 def _of_encodings(experiments: Sequence[PlottedExperiment], groups: Sequence[TrialGroup], parameter: str) -> Picture:
-    lines: dict[tuple[str, str, str, str], _EncodingLine] = {}
+    # By experiment, network, kind of encoding and task: the first group, and by value of the parameter the accuracies, or
+    # losses, of all trials.
+    lines: dict[tuple[str, str, str, str], tuple[TrialGroup, dict[float, list[float]]]] = {}
     shown = choose_metric(experiments, tasks_of(groups), "", intervals=False)
     best = min if shown.is_median else max
     # Encodings that differ in another parameter too are lines of their own.
@@ -125,14 +117,14 @@ def _of_encodings(experiments: Sequence[PlottedExperiment], groups: Sequence[Tri
             continue
         kind = ", ".join(filter(None, [_kind_of(group.encoding), others[label(group.encoding)]]))
         key = (group.experiment.name, label(group.network), kind, label(group.task))
-        found = lines.setdefault(key, _EncodingLine(group))
+        _, of_line = lines.setdefault(key, (group, {}))
         finals = final_evaluations(group.experiment)
         for trial in group.trials:
             final = finals.get(trial.name)
             measure = None if final is None else queries.mean(final, "unseen", shown.is_median)
             if measure is not None:
-                found.measures.setdefault(value, []).append(measure)
-    drawn = [(key, one) for key, one in lines.items() if one.measures]
+                of_line.setdefault(value, []).append(measure)
+    drawn = [(key, *line) for key, line in lines.items() if line[1]]
     if not drawn:
         raise panels.no_final_evaluation(experiments)
     what = "Error" if shown.is_median else "Accuracy"
@@ -143,8 +135,7 @@ def _of_encodings(experiments: Sequence[PlottedExperiment], groups: Sequence[Tri
     guesses: dict[float, str] = {}
     best_ones: list[Series] = []
     networks, kinds = {network for _, network, _, _ in lines}, {kind for _, _, kind, _ in lines}
-    for number, ((_, network, kind, _), one) in enumerate(drawn):
-        group = one.first
+    for number, ((_, network, kind, _), group, measures) in enumerate(drawn):
         name = panels.task_title(group)
         if len(networks) > 1:
             name += f", {network}"
@@ -152,14 +143,14 @@ def _of_encodings(experiments: Sequence[PlottedExperiment], groups: Sequence[Tri
             name += f", {kind}"
         if len(experiments) > 1:
             name = f"{group.experiment.name}: {name}"
-        points = [(value, measure) for value, found in one.measures.items() for measure in found]
+        points = [(value, measure) for value, found in measures.items() for measure in found]
         style = numbered_style(number)
-        if len(points) > len(one.measures):
+        if len(points) > len(measures):
             open_style = SeriesStyle(style.color, style.marker, 1)
             x, y = [point[0] for point in points], [point[1] for point in points]
             panel.series.append(Series("", x, y, style=open_style, kind="scatter", faint=True))
-        values = sorted(one.measures)
-        best_ones.append(Series(name, values, [best(one.measures[value]) for value in values], style=style))
+        values = sorted(measures)
+        best_ones.append(Series(name, values, [best(measures[value]) for value in values], style=style))
         guess = panels.guess_reference(group)
         if guess is not None:
             guesses[guess.y] = guess.label
