@@ -298,14 +298,14 @@ class Connection:
 
     def call(self, method: str, request: Message, response: type[ResponseT], timeout: float | None = None) -> ResponseT:
         """One answer of "ExperimentService/GetTrial"."""
-        stub = self._stub("unary_unary", method, response)
+        stub: Callable[..., ResponseT] = self._stub("unary_unary", method, response)
         return self._patiently(lambda: stub(request, timeout=timeout or self._timeout, metadata=self._metadata()))
 
     def send(
         self, method: str, requests: Callable[[], Iterator[Message]], response: type[ResponseT]
     ) -> ResponseT:
         """Sends a stream of messages and returns the answer. `requests` is called again if the call is repeated."""
-        stub = self._stub("stream_unary", method, response)
+        stub: Callable[..., ResponseT] = self._stub("stream_unary", method, response)
         return self._patiently(lambda: stub(requests(), metadata=self._metadata()))
 
     def open(

@@ -253,7 +253,7 @@ _ARRAYS: dict[int, Any] = {
 }
 
 
-def _value(message: Message, field: FieldDescriptor) -> Any:
+def _value(message: Message, field: Any) -> Any:
     """Several numbers are an array, an enum's value is its name, and what is optional and absent is None."""
     value = getattr(message, field.name)
     if isinstance(value, Sequence) and not isinstance(value, (str, bytes)):

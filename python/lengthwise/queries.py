@@ -131,7 +131,7 @@ def analyses(connection: Connection, name: str) -> Iterator[event_pb2.Event]:
 
 def stored_events(connection: Connection, name: str, **options: bool) -> Iterator[event_pb2.Event]:
     """The log so far. `options`: fields of WatchExperimentRequest."""
-    request = experiment_service_pb2.WatchExperimentRequest(name=name, **options)  # type: ignore[arg-type]
+    request = experiment_service_pb2.WatchExperimentRequest(name=name, **options)
     answers = connection.stream(
         "ExperimentService/WatchExperiment", request, experiment_service_pb2.WatchExperimentResponse
     )

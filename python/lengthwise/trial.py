@@ -23,13 +23,14 @@ from lengthwise.models import download_model
 from lengthwise.names import FULL_NAME, GUESS, label, refused_guess, short_name
 from lengthwise.user_file import check_writable, user_path, write_for_user
 
-
 Message = TypeVar("Message", experiment_service_pb2.Experiment, experiment_service_pb2.Trial)
 
 
 @check_arguments
 class Snapshot(Generic[Message]):
     """What an experiment and a trial have in common."""
+
+    _message: Message
 
     def __init__(self, connection: Connection, message: Message, match: int = FULL_NAME) -> None:
         """`match`: how the caller named it. Calls that change something refuse a guess."""

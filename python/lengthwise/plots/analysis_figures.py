@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from lengthwise.analyses import carries, ground_truth, human_comparison, latin_square, noise_curves
 from lengthwise.analyses import attention_similarity as similarity
+from lengthwise.analyses import carries, ground_truth, human_comparison, latin_square, noise_curves
 from lengthwise.analyses import encoding_distance as distance
 from lengthwise.analyses.encoding_tables import find_fixed
 from lengthwise.analyses.measures import CONFIDENCE, sample_deviation, share_interval
