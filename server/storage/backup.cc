@@ -93,24 +93,21 @@ class Maker {
         progress_(progress) {}
 
   absl::Status Make() {
-    absl::Status status = platform::CreateDirectories(directory_);
+    RETURN_IF_ERROR(platform::CreateDirectories(directory_));
     const std::string database = absl::StrCat(directory_, "/", platform::kDatabaseFile);
-    if (status.ok()) {
-      status = CopyDatabase(absl::StrCat(data_dir_, "/", platform::kDatabaseFile), database,
-                            [&](int64_t copied, int64_t total) {
-                              copied_ = copied;
-                              total_ = total;
-                              return Tell();
-                            });
-    }
-    if (status.ok()) status = CheckDatabase(database);
-    if (status.ok()) status = DescribeDatabase(database);
-    if (status.ok()) status = TakeArtifacts(database);
-    if (status.ok()) status = CopyTokens(data_dir_, directory_);
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(CopyDatabase(absl::StrCat(data_dir_, "/", platform::kDatabaseFile), database,
+                                 [&](int64_t copied, int64_t total) {
+                                   copied_ = copied;
+                                   total_ = total;
+                                   return Tell();
+                                 }));
+    RETURN_IF_ERROR(CheckDatabase(database));
+    RETURN_IF_ERROR(DescribeDatabase(database));
+    RETURN_IF_ERROR(TakeArtifacts(database));
+    RETURN_IF_ERROR(CopyTokens(data_dir_, directory_));
     manifest_.create_time = absl::Now();
-    status = WriteManifest(directory_, manifest_);
-    return status.ok() ? platform::SyncFileSystem(directory_) : status;
+    RETURN_IF_ERROR(WriteManifest(directory_, manifest_));
+    return platform::SyncFileSystem(directory_);
   }
 
  private:
@@ -181,12 +178,8 @@ class Maker {
     if (!whole.ok()) return whole;
     const std::string relative = RelativePath(artifact.id);
     const std::string to = absl::StrCat(directory_, "/", relative);
-    absl::Status status =
-        platform::CreateDirectories(std::filesystem::path(to).parent_path().string());
-    if (status.ok()) {
-      status = platform::LinkOrCopyFile(absl::StrCat(data_dir_, "/", relative), to);
-    }
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(platform::CreateDirectories(std::filesystem::path(to).parent_path().string()));
+    RETURN_IF_ERROR(platform::LinkOrCopyFile(absl::StrCat(data_dir_, "/", relative), to));
     manifest_.artifacts.push_back(artifact);
     const absl::Status beside =
         platform::LinkOrCopyFile(absl::StrCat(data_dir_, "/", ManifestPath(relative)),
@@ -254,26 +247,16 @@ absl::StatusOr<bool> NamesCheckpoints(const std::string& database) {
 absl::Status LogTrialsWithoutCheckpoint(const std::string& database, ArtifactStore& artifacts) {
   ASSIGN_OR_RETURN(std::vector<BackupManifest::Artifact> named, NamedArtifacts(database));
   std::erase_if(named, [](const auto& artifact) { return artifact.id.trial == kDataFiles; });
-  absl::Status failed;
-  int64_t count = 0;
-  std::string example;
-  ForEachTrialWithout(
-      named,
-      [&](const BackupManifest::Artifact& artifact) {
-        const absl::Status status =
-            artifacts.VerifyQuickly(artifact.id, artifact.size_bytes, /*most_bytes=*/0);
-        if (!status.ok() && !IsLost(status)) failed = status;
-        return status.ok();
-      },
-      [&](const BackupManifest::Artifact& artifact) {
-        if (++count == 1) example = RelativePath(artifact.id);
-      });
-  if (failed.ok() && count > 0) {
-    platform::LogError(absl::StrCat(count, " trials have no checkpoint in the directory that was ",
-                                    "taken over, such as ", example,
-                                    "; those that have not ended start again"));
+  ASSIGN_OR_RETURN(const TrialsWithout without,
+                   FindTrialsWithout(named, [&](const ArtifactId& id, int64_t size_bytes) {
+                     return artifacts.VerifyQuickly(id, size_bytes, /*most_bytes=*/0);
+                   }));
+  if (without.count > 0) {
+    platform::LogError(absl::StrCat(
+        without.count, " trials have no checkpoint in the directory that was taken over, such as ",
+        without.example, "; those that have not ended start again"));
   }
-  return failed;
+  return absl::OkStatus();
 }
 
 absl::Status DeleteBackup(const std::string& data_dir, const std::string& name) {

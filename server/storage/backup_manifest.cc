@@ -79,19 +79,26 @@ std::string ManifestPath(absl::string_view artifact) {
   return absl::StrCat(artifact.substr(0, artifact.rfind('.')), ".json");
 }
 
-void ForEachTrialWithout(const std::vector<BackupManifest::Artifact>& checkpoints,
-                         const std::function<bool(const BackupManifest::Artifact&)>& is_there,
-                         const std::function<void(const BackupManifest::Artifact&)>& lacks) {
+absl::StatusOr<TrialsWithout> FindTrialsWithout(
+    const std::vector<BackupManifest::Artifact>& checkpoints,
+    const std::function<absl::Status(const ArtifactId& id, int64_t size_bytes)>& find) {
+  TrialsWithout without;
+  absl::Status failed;
   for (size_t i = 0; i < checkpoints.size();) {
-    const BackupManifest::Artifact& first = checkpoints[i];
+    const ArtifactId& first = checkpoints[i].id;
     bool any = false;
-    for (; i < checkpoints.size() && checkpoints[i].id.experiment == first.id.experiment &&
-           checkpoints[i].id.trial == first.id.trial;
+    for (; i < checkpoints.size() && checkpoints[i].id.experiment == first.experiment &&
+           checkpoints[i].id.trial == first.trial;
          ++i) {
-      any = any || is_there(checkpoints[i]);
+      if (any) continue;
+      const absl::Status found = find(checkpoints[i].id, checkpoints[i].size_bytes);
+      any = found.ok();
+      if (!any && !IsLost(found)) failed = found;
     }
-    if (!any) lacks(first);
+    if (!any && ++without.count == 1) without.example = RelativePath(first);
   }
+  RETURN_IF_ERROR(failed);
+  return without;
 }
 
 absl::Status WriteManifest(const std::string& backup, const BackupManifest& manifest) {

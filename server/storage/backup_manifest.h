@@ -34,11 +34,16 @@ struct BackupManifest {
 std::string RelativePath(const ArtifactId& id);
 std::string ManifestPath(absl::string_view artifact);
 
-// Calls `lacks` with the first checkpoint of each trial of which none `is_there`. The checkpoints
-// of a trial must be next to each other.
-void ForEachTrialWithout(const std::vector<BackupManifest::Artifact>& checkpoints,
-                         const std::function<bool(const BackupManifest::Artifact&)>& is_there,
-                         const std::function<void(const BackupManifest::Artifact&)>& lacks);
+struct TrialsWithout {
+  int64_t count = 0;
+  std::string example;  // the path of one's first checkpoint
+};
+
+// Returns the trials of whose checkpoints `find` finds none. The checkpoints of a trial must be next
+// to each other. Errors of `find`, unless they say that a checkpoint is lost.
+absl::StatusOr<TrialsWithout> FindTrialsWithout(
+    const std::vector<BackupManifest::Artifact>& checkpoints,
+    const std::function<absl::Status(const ArtifactId& id, int64_t size_bytes)>& find);
 
 absl::Status WriteManifest(const std::string& backup, const BackupManifest& manifest);
 

@@ -63,31 +63,28 @@ absl::Status LeaveOutNumbers(const std::string& database) {
 
 absl::Status Copy(const std::string& backup, const BackupManifest& manifest,
                   const std::string& directory) {
-  absl::Status status = platform::CreateDirectories(directory);
+  RETURN_IF_ERROR(platform::CreateDirectories(directory));
   for (const BackupManifest::Artifact& artifact : manifest.artifacts) {
-    if (!status.ok()) return status;
     const std::string relative = RelativePath(artifact.id);
     const std::string to = absl::StrCat(directory, "/", relative);
-    status = platform::CreateDirectories(std::filesystem::path(to).parent_path().string());
-    if (!status.ok()) return status;
-    status = CopyChecked(absl::StrCat(backup, "/", relative), to, artifact.size_bytes,
-                         artifact.id.sha256);
-    if (!status.ok()) return status;
-    status = platform::CopyFile(absl::StrCat(backup, "/", ManifestPath(relative)),
-                                absl::StrCat(directory, "/", ManifestPath(relative)));
-    if (absl::IsNotFound(status)) status = absl::OkStatus();
+    RETURN_IF_ERROR(platform::CreateDirectories(std::filesystem::path(to).parent_path().string()));
+    RETURN_IF_ERROR(CopyChecked(absl::StrCat(backup, "/", relative), to, artifact.size_bytes,
+                                artifact.id.sha256));
+    const absl::Status beside =
+        platform::CopyFile(absl::StrCat(backup, "/", ManifestPath(relative)),
+                           absl::StrCat(directory, "/", ManifestPath(relative)));
+    if (!beside.ok() && !absl::IsNotFound(beside)) return beside;
   }
   const std::string database = absl::StrCat(directory, "/", platform::kDatabaseFile);
-  if (status.ok()) {
-    status = CopyChecked(absl::StrCat(backup, "/", platform::kDatabaseFile), database,
-                         manifest.database_bytes, manifest.database_sha256);
+  RETURN_IF_ERROR(CopyChecked(absl::StrCat(backup, "/", platform::kDatabaseFile), database,
+                              manifest.database_bytes, manifest.database_sha256));
+  RETURN_IF_ERROR(CopyTokens(backup, directory));
+  if (!manifest.elsewhere.empty()) {
+    RETURN_IF_ERROR(RequireSharedStore(directory));
   }
-  if (status.ok()) status = CopyTokens(backup, directory);
-  if (status.ok() && !manifest.elsewhere.empty()) status = RequireSharedStore(directory);
-  if (status.ok()) status = CheckDatabase(database);
-  if (status.ok()) status = LeaveOutNumbers(database);
-  if (status.ok()) status = platform::SyncFileSystem(directory);
-  return status;
+  RETURN_IF_ERROR(CheckDatabase(database));
+  RETURN_IF_ERROR(LeaveOutNumbers(database));
+  return platform::SyncFileSystem(directory);
 }
 
 // Checks that the backup and the choice of a shared store match, and that the store has a
@@ -107,23 +104,12 @@ absl::Status CheckElsewhere(const std::string& backup, const BackupManifest& man
                      " contains checkpoints; restore it without --artifacts, and move them "
                      "as docs/checkpoint_stores.md describes"));
   }
-  absl::Status failed;
-  int64_t count = 0;
-  std::string example;
-  ForEachTrialWithout(
-      manifest.checkpoints_elsewhere,
-      [&](const BackupManifest::Artifact& artifact) {
-        const absl::Status status = place.find(artifact.id, artifact.size_bytes);
-        if (!status.ok() && !IsLost(status)) failed = status;
-        return status.ok();
-      },
-      [&](const BackupManifest::Artifact& artifact) {
-        if (++count == 1) example = RelativePath(artifact.id);
-      });
-  RETURN_IF_ERROR(failed);
-  if (count == 0) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const TrialsWithout without,
+                   FindTrialsWithout(manifest.checkpoints_elsewhere, place.find));
+  if (without.count == 0) return absl::OkStatus();
   return absl::DataLossError(absl::StrCat(
-      place.name, " has no checkpoint of ", count, " trials of the backup, such as ", example,
+      place.name, " has no checkpoint of ", without.count, " trials of the backup, such as ",
+      without.example,
       "; mount it or bring back its snapshot, or give these trials up: delete their entries from "
       "checkpoints_elsewhere in ",
       backup, "/manifest.json"));

@@ -43,6 +43,12 @@ class SqliteStatement {
   absl::string_view Bytes(int column) const;
   std::string String(int column) const { return std::string(Bytes(column)); }
   absl::Time Time(int column) const { return absl::FromUnixMicros(Int(column)); }
+  // Sets the values to the first columns, in their order.
+  template <typename... Values>
+  void Read(Values&... values) const {
+    int column = 0;
+    (ReadColumn(column++, values), ...);
+  }
 
   // Sets a parameter, counted from 1, before the first Step. For statements whose number of
   // parameters varies, started by Query without any.
@@ -64,6 +70,18 @@ class SqliteStatement {
   SqliteStatement(SqliteConnection* connection, sqlite3_stmt* statement, absl::Status status)
       : connection_(connection), statement_(statement), status_(std::move(status)) {}
 
+  template <typename T>
+  void ReadColumn(int column, T& value) const {
+    if constexpr (std::is_same_v<T, absl::Time>) {
+      value = Time(column);
+    } else if constexpr (std::is_same_v<T, std::string>) {
+      value = String(column);
+    } else if constexpr (std::is_floating_point_v<T>) {
+      value = Double(column);
+    } else {
+      value = static_cast<T>(Int(column));
+    }
+  }
   void BindText(int index, absl::string_view text);
   void Check(int code);
 

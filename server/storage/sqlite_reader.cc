@@ -17,24 +17,22 @@ namespace {
   "specification, source, create_time, end_time, queued, running, succeeded, failed, cancelled " \
   "FROM experiments "
 
+v1::TrialCounts ReadCounts(const SqliteStatement& row, int first_column) {
+  v1::TrialCounts counts;
+  counts.set_queued(row.Int(first_column));
+  counts.set_running(row.Int(first_column + 1));
+  counts.set_succeeded(row.Int(first_column + 2));
+  counts.set_failed(row.Int(first_column + 3));
+  counts.set_cancelled(row.Int(first_column + 4));
+  return counts;
+}
+
 ExperimentRecord ReadExperiment(const SqliteStatement& row) {
   ExperimentRecord record;
-  record.key = row.Int(0);
-  record.id = row.String(1);
-  record.name = row.String(2);
-  record.request_id = row.String(3);
-  record.request_fingerprint = row.String(4);
-  record.owner = row.String(5);
-  record.priority = static_cast<int32_t>(row.Int(6));
-  record.specification = row.String(7);
-  record.source = row.String(8);
-  record.create_time = row.Time(9);
-  record.end_time = row.Time(10);
-  record.counts.set_queued(row.Int(11));
-  record.counts.set_running(row.Int(12));
-  record.counts.set_succeeded(row.Int(13));
-  record.counts.set_failed(row.Int(14));
-  record.counts.set_cancelled(row.Int(15));
+  row.Read(record.key, record.id, record.name, record.request_id, record.request_fingerprint,
+           record.owner, record.priority, record.specification, record.source, record.create_time,
+           record.end_time);
+  record.counts = ReadCounts(row, 11);
   return record;
 }
 
@@ -46,33 +44,12 @@ ExperimentRecord ReadExperiment(const SqliteStatement& row) {
 
 TrialRecord ReadTrial(const SqliteStatement& row) {
   TrialRecord record;
-  record.key = row.Int(0);
-  record.experiment = row.Int(1);
-  record.experiment_id = row.String(2);
-  record.index = static_cast<int32_t>(row.Int(3));
-  record.id = row.String(4);
-  record.pack = row.Int(5);
-  record.learning_rate = row.Double(6);
-  record.weight_seed = static_cast<uint64_t>(row.Int(7));
-  record.data_seed = static_cast<uint64_t>(row.Int(8));
-  record.state = static_cast<v1::TrialState>(row.Int(9));
-  record.reason = row.String(10);
-  record.attempt = static_cast<int32_t>(row.Int(11));
-  record.failures = static_cast<int32_t>(row.Int(12));
-  record.not_before = row.Time(13);
-  record.worker = row.String(14);
-  record.token = row.Int(15);
-  record.checkpoint_step = row.Int(16);
-  record.create_time = row.Time(17);
-  record.start_time = row.Time(18);
-  record.end_time = row.Time(19);
-  record.outcome = row.String(20);
-  record.failure = row.String(21);
-  record.failure_step = row.Int(22);
-  record.preemptions = static_cast<int32_t>(row.Int(23));
-  record.pack_limit = static_cast<int32_t>(row.Int(24));
-  record.queue_time = row.Time(25);
-  record.losses = static_cast<int32_t>(row.Int(26));
+  row.Read(record.key, record.experiment, record.experiment_id, record.index, record.id,
+           record.pack, record.learning_rate, record.weight_seed, record.data_seed, record.state,
+           record.reason, record.attempt, record.failures, record.not_before, record.worker,
+           record.token, record.checkpoint_step, record.create_time, record.start_time,
+           record.end_time, record.outcome, record.failure, record.failure_step, record.preemptions,
+           record.pack_limit, record.queue_time, record.losses);
   return record;
 }
 
@@ -81,13 +58,8 @@ TrialRecord ReadTrial(const SqliteStatement& row) {
 
 PackRecord ReadPack(const SqliteStatement& row) {
   PackRecord record;
-  record.key = row.Int(0);
-  record.experiment = row.Int(1);
-  record.pack_key = row.String(2);
-  record.specification = row.String(3);
-  record.task = row.String(4);
-  record.network = row.String(5);
-  record.encoding = row.String(6);
+  row.Read(record.key, record.experiment, record.pack_key, record.specification, record.task,
+           record.network, record.encoding);
   return record;
 }
 
@@ -97,14 +69,8 @@ PackRecord ReadPack(const SqliteStatement& row) {
 
 EventRecord ReadEvent(const SqliteStatement& row) {
   EventRecord record;
-  record.position = row.Int(0);
-  record.experiment = row.Int(1);
-  record.trial = row.Int(2);
-  record.attempt = static_cast<int32_t>(row.Int(3));
-  record.sequence = row.Int(4);
-  record.step = row.Int(5);
-  record.kind = static_cast<int>(row.Int(6));
-  record.payload = row.String(7);
+  row.Read(record.position, record.experiment, record.trial, record.attempt, record.sequence,
+           record.step, record.kind, record.payload);
   return record;
 }
 
@@ -329,10 +295,7 @@ absl::StatusOr<std::vector<LeaseRecord>> StorageReader::ListLeases() {
       connection_.Query("SELECT token, worker, grant_time, size FROM leases ORDER BY token"),
       [](const SqliteStatement& row) {
         LeaseRecord record;
-        record.token = row.Int(0);
-        record.worker = row.String(1);
-        record.grant_time = row.Time(2);
-        record.size = static_cast<int32_t>(row.Int(3));
+        row.Read(record.token, record.worker, record.grant_time, record.size);
         return record;
       });
 }
@@ -357,11 +320,9 @@ absl::StatusOr<std::vector<SweepRecord>> StorageReader::ListSweeps(int64_t after
                         "WHERE key > ?1 ORDER BY key LIMIT ?2",
                         after, limit),
       [](const SqliteStatement& row) {
-        return SweepRecord{.key = row.Int(0),
-                           .experiment = row.String(1),
-                           .trial = row.String(2),
-                           .sha256 = row.String(3),
-                           .attempt = static_cast<int32_t>(row.Int(4))};
+        SweepRecord record;
+        row.Read(record.key, record.experiment, record.trial, record.sha256, record.attempt);
+        return record;
       });
 }
 
@@ -475,13 +436,7 @@ absl::StatusOr<v1::TrialCounts> StorageReader::TotalCounts() {
       "SELECT coalesce(sum(queued), 0), coalesce(sum(running), 0), coalesce(sum(succeeded), 0), "
       "coalesce(sum(failed), 0), coalesce(sum(cancelled), 0) FROM experiments");
   v1::TrialCounts counts;
-  if (query.Step()) {
-    counts.set_queued(query.Int(0));
-    counts.set_running(query.Int(1));
-    counts.set_succeeded(query.Int(2));
-    counts.set_failed(query.Int(3));
-    counts.set_cancelled(query.Int(4));
-  }
+  if (query.Step()) counts = ReadCounts(query, 0);
   RETURN_IF_ERROR(query.status());
   return counts;
 }

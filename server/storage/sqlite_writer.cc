@@ -8,6 +8,7 @@
 #include "platform/failpoint.h"
 #include "platform/files.h"
 #include "platform/status_macros.h"
+#include "proto/trial_counts.h"
 #include "server/storage/sqlite_connection.h"
 #include "server/storage/sqlite_schema.h"
 #include "server/storage/storage.h"
@@ -164,17 +165,10 @@ absl::Status StorageWriter::InsertRows(absl::Span<TrialRecord> trials) {
       connection_.Query(trials.size() == 1 ? kInsertTrial : InsertManyTrials());
   if (!statement.status().ok()) return statement.status();
   int index = 0;
+  const auto bind = [&](const auto&... values) { (statement.Bind(++index, values), ...); };
   for (const TrialRecord& trial : trials) {
-    statement.Bind(++index, trial.experiment);
-    statement.Bind(++index, trial.index);
-    statement.Bind(++index, trial.id);
-    statement.Bind(++index, trial.pack);
-    statement.Bind(++index, trial.learning_rate);
-    statement.Bind(++index, trial.weight_seed);
-    statement.Bind(++index, trial.data_seed);
-    statement.Bind(++index, trial.state);
-    statement.Bind(++index, trial.reason);
-    statement.Bind(++index, trial.queue_time);
+    bind(trial.experiment, trial.index, trial.id, trial.pack, trial.learning_rate,
+         trial.weight_seed, trial.data_seed, trial.state, trial.reason, trial.queue_time);
   }
   absl::Status status = statement.Run();
   // AUTOINCREMENT assigns consecutive keys.
@@ -183,34 +177,19 @@ absl::Status StorageWriter::InsertRows(absl::Span<TrialRecord> trials) {
   return status;
 }
 
-int64_t& StorageWriter::CountOf(CountChanges& changes, v1::TrialState state) {
-  switch (state) {
-    case v1::QUEUED:
-      return changes.queued;
-    case v1::RUNNING:
-      return changes.running;
-    case v1::SUCCEEDED:
-      return changes.succeeded;
-    case v1::FAILED:
-      return changes.failed;
-    default:
-      return changes.cancelled;
-  }
-}
-
 absl::Status StorageWriter::StoreCounts() {
   for (const auto& [experiment, changes] : std::exchange(counts_, {})) {
-    absl::Status status =
+    const v1::TrialCounts& counts = changes.counts;
+    RETURN_IF_ERROR(
         connection_
             .Query(
                 "UPDATE experiments SET queued = queued + ?2, running = running + ?3, "
                 "succeeded = succeeded + ?4, failed = failed + ?5, cancelled = cancelled + ?6, "
                 "end_time = CASE WHEN queued + ?2 > 0 OR running + ?3 > 0 THEN 0 "
                 "ELSE coalesce(nullif(?7, 0), end_time) END WHERE key = ?1",
-                experiment, changes.queued, changes.running, changes.succeeded, changes.failed,
-                changes.cancelled, changes.end_time)
-            .Run();
-    if (!status.ok()) return status;
+                experiment, counts.queued(), counts.running(), counts.succeeded(), counts.failed(),
+                counts.cancelled(), changes.end_time)
+            .Run());
   }
   return absl::OkStatus();
 }
@@ -258,8 +237,8 @@ absl::Status StorageWriter::UpdateTrial(const TrialRecord& trial, v1::TrialState
           .Run();
   if (!status.ok() || trial.state == previous) return status;
   CountChanges& changes = counts_[trial.experiment];
-  --CountOf(changes, previous);
-  ++CountOf(changes, trial.state);
+  CountTrials(previous, -1, changes.counts);
+  CountTrials(trial.state, 1, changes.counts);
   if (HasEnded(trial.state)) changes.end_time = trial.end_time;
   return absl::OkStatus();
 }

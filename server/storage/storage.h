@@ -199,15 +199,10 @@ class StorageWriter : public StorageReader {
   // SQLite rewrites the whole row, with its specification, at each update, and 100,000 trials may
   // be cancelled in one go.
   struct CountChanges {
-    int64_t queued = 0;
-    int64_t running = 0;
-    int64_t succeeded = 0;
-    int64_t failed = 0;
-    int64_t cancelled = 0;
+    v1::TrialCounts counts;
     // End time of the last trial.
     absl::Time end_time = NoTime();
   };
-  static int64_t& CountOf(CountChanges& changes, v1::TrialState state);
   // By experiment key.
   absl::flat_hash_map<int64_t, CountChanges> counts_;
 
