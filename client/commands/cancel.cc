@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "client/commands/commands.h"
-#include "client/connection/names.h"
 #include "client/display/numbers.h"
 #include "client/watching/lines.h"
 #include "platform/printable_text.h"

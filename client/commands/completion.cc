@@ -7,7 +7,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "client/commands/commands.h"
-#include "client/connection/names.h"
 #include "client/watching/lines.h"
 #include "command_line/completion.h"
 #include "models/encodings/catalogue.h"

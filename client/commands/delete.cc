@@ -4,7 +4,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/commands/commands.h"
-#include "client/connection/names.h"
 #include "client/display/numbers.h"
 #include "platform/status_macros.h"
 #include "proto/trial_counts.h"

@@ -13,7 +13,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "client/connection/names.h"
 #include "client/connection/private_service.h"
 #include "client/display/interrupt.h"
 #include "client/display/numbers.h"

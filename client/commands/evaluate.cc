@@ -6,7 +6,6 @@
 #include "client/commands/local_training.h"
 #include "client/commands/number_list.h"
 #include "client/commands/program.h"
-#include "client/connection/names.h"
 #include "platform/status_macros.h"
 
 namespace lengthwise::client {

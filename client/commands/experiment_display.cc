@@ -9,7 +9,6 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "client/connection/names.h"
 #include "client/display/accuracy_summary.h"
 #include "client/display/interrupt.h"
 #include "client/display/numbers.h"

@@ -10,7 +10,6 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "client/commands/commands.h"
-#include "client/connection/names.h"
 #include "client/connection/private_service.h"
 #include "client/display/interrupt.h"
 #include "client/fleet/fleet_plan.h"

@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "client/commands/commands.h"
-#include "client/connection/names.h"
 #include "platform/status_macros.h"
 
 namespace lengthwise::client {

@@ -3,7 +3,6 @@
 
 #include "absl/time/clock.h"
 #include "client/commands/commands.h"
-#include "client/connection/names.h"
 #include "client/display/numbers.h"
 #include "client/display/table.h"
 #include "client/watching/lines.h"

@@ -8,7 +8,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/commands/experiment_display.h"
-#include "client/connection/names.h"
 #include "client/connection/private_service.h"
 #include "client/display/numbers.h"
 #include "platform/flag_checks.h"

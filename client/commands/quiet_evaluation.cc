@@ -6,7 +6,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "client/commands/number_list.h"
-#include "client/connection/names.h"
 #include "platform/status_macros.h"
 #include "specification/components.h"
 #include "tasks/catalogue.h"

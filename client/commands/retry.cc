@@ -3,7 +3,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/commands/commands.h"
-#include "client/connection/names.h"
 #include "client/display/numbers.h"
 #include "client/watching/lines.h"
 #include "platform/status_macros.h"

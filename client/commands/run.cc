@@ -12,7 +12,6 @@
 #include "client/commands/experiment_display.h"
 #include "client/commands/local_training.h"
 #include "client/commands/specification_file.h"
-#include "client/connection/names.h"
 #include "client/connection/private_service.h"
 #include "client/display/interrupt.h"
 #include "client/display/numbers.h"

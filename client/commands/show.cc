@@ -10,7 +10,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "client/commands/commands.h"
-#include "client/connection/names.h"
 #include "client/display/numbers.h"
 #include "client/display/records.h"
 #include "client/display/table.h"

@@ -8,7 +8,6 @@
 #include "client/commands/experiment_display.h"
 #include "client/commands/program.h"
 #include "client/commands/specification_file.h"
-#include "client/connection/names.h"
 #include "client/display/numbers.h"
 #include "platform/printable_text.h"
 #include "platform/status_macros.h"

@@ -4,7 +4,6 @@
 #include "absl/strings/str_cat.h"
 #include "client/commands/commands.h"
 #include "client/commands/experiment_display.h"
-#include "client/connection/names.h"
 #include "platform/status_macros.h"
 #include "proto/trial_counts.h"
 

@@ -10,7 +10,6 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "client/commands/commands.h"
-#include "client/connection/names.h"
 #include "client/display/numbers.h"
 #include "client/display/table.h"
 #include "platform/status_macros.h"

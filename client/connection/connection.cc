@@ -318,6 +318,18 @@ absl::StatusOr<v1::FindExperimentResponse> Connection::Find(const std::string& t
   return Stubs::Call(*this, &Experiments::FindExperiment, request, options_.create_timeout);
 }
 
+absl::StatusOr<v1::Experiment> FindExperiment(Connection& connection, const std::string& text,
+                                              Connection::FindRequest::Use use) {
+  ASSIGN_OR_RETURN(auto found, connection.Find(text, use, Connection::FindRequest::EXPERIMENT));
+  return std::move(*found.mutable_experiment());
+}
+
+absl::StatusOr<v1::Trial> FindTrial(Connection& connection, const std::string& text) {
+  using Request = Connection::FindRequest;
+  ASSIGN_OR_RETURN(auto found, connection.Find(text, Request::READ, Request::TRIAL));
+  return std::move(*found.mutable_trial());
+}
+
 absl::StatusOr<std::vector<v1::Experiment>> Connection::ListExperiments(size_t limit,
                                                                         const std::string& owner,
                                                                         std::string* queue_pause) {

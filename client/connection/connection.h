@@ -144,6 +144,15 @@ class Connection {
   std::unique_ptr<Stubs> stubs_;
 };
 
+// Returns "quickstart-1" for "experiments/quickstart-1", and the trial's id for a trial's name.
+inline std::string ShortName(const std::string& name) { return name.substr(name.rfind('/') + 1); }
+
+// Connection::Find for a text that must mean an experiment, or a trial.
+absl::StatusOr<v1::Experiment> FindExperiment(
+    Connection& connection, const std::string& text,
+    Connection::FindRequest::Use use = Connection::FindRequest::READ);
+absl::StatusOr<v1::Trial> FindTrial(Connection& connection, const std::string& text);
+
 // Returns true if an error of a Connection means that no server answered. A server may also answer
 // UNAVAILABLE, when it is stopping or its disk is full; this is false then.
 bool IsUnreachable(const absl::Status& status);

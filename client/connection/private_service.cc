@@ -19,7 +19,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
-#include "client/connection/names.h"
+#include "client/connection/connection.h"
 #include "platform/data_directory_names.h"
 #include "platform/files.h"
 #include "platform/printable_text.h"
