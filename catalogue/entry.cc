@@ -116,20 +116,20 @@ Parameters Resolve(const Entry& entry, const Parameters& given, absl::string_vie
     const auto found = absl::c_find_if(
         entry.parameters, [&name = name](const ParameterEntry& p) { return p.name == name; });
     if (found == entry.parameters.end()) {
-      problems.push_back({field, names.empty()
-                                     ? absl::StrCat("\"", entry.name, "\" has no parameters")
-                                     : absl::StrCat("\"", entry.name, "\" has no such parameter",
-                                                    Suggestion(name, names))});
+      AddProblem(problems, field,
+                 names.empty() ? absl::StrCat("\"", entry.name, "\" has no parameters")
+                               : absl::StrCat("\"", entry.name, "\" has no such parameter",
+                                              Suggestion(name, names)));
       continue;
     }
     std::optional<ParameterValue> converted = Converted(value, found->default_value);
     if (!converted) {
-      problems.push_back({field, absl::StrCat("got ", Quoted(value), ", expected ",
-                                              TypeName(found->default_value))});
+      AddProblem(problems, field, "got ", Quoted(value), ", expected ",
+                 TypeName(found->default_value));
       continue;
     }
-    if (std::string problem = LimitProblem(*found, *converted); !problem.empty()) {
-      problems.push_back({field, std::move(problem)});
+    if (const std::string problem = LimitProblem(*found, *converted); !problem.empty()) {
+      AddProblem(problems, field, problem);
       continue;
     }
     resolved.Set(name, *std::move(converted));
@@ -182,7 +182,7 @@ std::optional<size_t> Find(absl::Span<const Entry* const> entries, absl::string_
   }
   std::string hint = SwitchedOn(entries, name);
   if (hint.empty()) hint = Suggestion(name, names);
-  problems.push_back({std::string(path), absl::StrCat("unknown ", kind, " \"", name, "\"", hint)});
+  AddProblem(problems, path, "unknown ", kind, " \"", name, "\"", hint);
   return std::nullopt;
 }
 

@@ -11,6 +11,7 @@
 #include <variant>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 
@@ -46,6 +47,13 @@ struct Problem {
   std::string field;
   std::string description;  // what was given, what is accepted
 };
+
+// The description is absl::StrCat of the rest.
+template <typename... Description>
+void AddProblem(std::vector<Problem>& problems, absl::string_view field,
+                const Description&... description) {
+  problems.push_back({std::string(field), absl::StrCat(description...)});
+}
 
 // Values for all parameters of one entry. The user's values take precedence over the protocol's
 // defaults, and those over the entry's. Reading an unknown parameter, or one with another type, is

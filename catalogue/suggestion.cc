@@ -124,4 +124,9 @@ std::string Suggestion(absl::string_view given, absl::Span<const std::string> ac
   return absl::StrCat("; accepted: ", absl::StrJoin(sorted, ", "), cut ? ", ..." : "");
 }
 
+std::string Alternatives(absl::Span<const std::string> all) {
+  if (all.size() < 2) return absl::StrJoin(all, "");
+  return absl::StrCat(absl::StrJoin(all.first(all.size() - 1), ", "), " or ", all.back());
+}
+
 }  // namespace lengthwise::catalogue

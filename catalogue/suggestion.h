@@ -16,6 +16,9 @@ namespace lengthwise::catalogue {
 // empty string if `accepted` is empty.
 std::string Suggestion(absl::string_view given, absl::Span<const std::string> accepted);
 
+// Returns "table, json or csv".
+std::string Alternatives(absl::Span<const std::string> all);
+
 // The Damerau-Levenshtein distance (adjacent transpositions count once) without regard to case, '_'
 // and '-'.
 int NameDistance(absl::string_view a, absl::string_view b);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <iterator>
 #include <optional>
 #include <sstream>
 #include <utility>
@@ -11,7 +10,6 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
@@ -31,6 +29,7 @@ static bool lexical_cast(const std::string& text, Duration& value) {
 namespace lengthwise::command_line {
 namespace {
 
+using catalogue::Alternatives;
 using Text = const std::string&;
 
 // CLI11 writes "FORMAT:{table,json}" and "N:INT in [1 - 64]": a value's name and the accepted
@@ -93,12 +92,6 @@ CommandDescription DescribeUnder(const CLI::App& app, const std::string& parent)
     command.commands.push_back(DescribeUnder(*one, command.full_name));
   }
   return command;
-}
-
-// "table, json or csv".
-std::string Alternatives(const std::vector<std::string>& all) {
-  if (all.size() < 2) return absl::StrJoin(all, "");
-  return absl::StrCat(absl::StrJoin(all.begin(), std::prev(all.end()), ", "), " or ", all.back());
 }
 
 const CLI::App& Chosen(const CLI::App& app) {

@@ -9,7 +9,6 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
-#include <iterator>
 #include <random>
 #include <system_error>
 #include <thread>
@@ -17,8 +16,8 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "catalogue/suggestion.h"
 #include "client/commands/commands.h"
 #include "client/commands/completion.h"
 #include "client/commands/python_program.h"
@@ -308,9 +307,7 @@ void Program::AddSelectOption(Command command) {
 }
 
 void Program::AddOutputOption(Command command, const std::vector<std::string>& formats) {
-  const std::string all_but_last = absl::StrJoin(formats.begin(), std::prev(formats.end()), ", ");
-  command.AddOption("--output FORMAT", output, absl::StrCat(all_but_last, " or ", formats.back()))
-      .OneOf(formats);
+  command.AddOption("--output FORMAT", output, catalogue::Alternatives(formats)).OneOf(formats);
 }
 
 void Program::AddUntilEofOption(Command command) {

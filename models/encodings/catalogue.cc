@@ -97,12 +97,11 @@ void CheckLearned(const catalogue::Parameters& parameters, const EncodingContext
   const int64_t rows = parameters.Int("max_position");
   const PositionPolicy policy(parameters);
   if (problems.size() > before || policy.Integers(context.longest_sequence) <= rows) return;
-  problems.push_back({.field = absl::StrCat(path, ".max_position"),
-                      .description = absl::StrCat(
-                          "a table of ", rows, " positions is too short for the longest sequence, ",
-                          context.longest_sequence, " tokens of input and output",
-                          policy.consecutive() && policy.drawn() ? " and the largest offset" : "",
-                          "; use a larger max_position or shorter lengths")});
+  AddProblem(problems, absl::StrCat(path, ".max_position"), "a table of ", rows,
+             " positions is too short for the longest sequence, ", context.longest_sequence,
+             " tokens of input and output",
+             policy.consecutive() && policy.drawn() ? " and the largest offset" : "",
+             "; use a larger max_position or shorter lengths");
 }
 
 EncodingEntry Learned() {
@@ -143,9 +142,9 @@ void CheckRelative(const catalogue::Parameters& parameters, const EncodingContex
   CheckEvenWidth(context.d_model, path, problems);
   if (parameters.Bool("clamped_table") && !(PositionPolicy(parameters).name() == "subset" &&
                                             parameters.String("distances") == "offsets")) {
-    problems.push_back({.field = absl::StrCat(path, ".clamped_table"),
-                        .description = "needs randomized offsets; set positions: subset and "
-                                       "distances: offsets, or leave it out"});
+    AddProblem(problems, absl::StrCat(path, ".clamped_table"),
+               "needs randomized offsets; set positions: subset and "
+               "distances: offsets, or leave it out");
   }
 }
 
@@ -190,11 +189,9 @@ void CheckRope(const catalogue::Parameters& parameters, const EncodingContext& c
                absl::string_view path, std::vector<catalogue::Problem>& problems) {
   CheckPositions(parameters, context.longest_sequence, path, problems);
   if (context.heads == 0 || context.d_model % (2 * context.heads) == 0) return;
-  problems.push_back(
-      {.field = std::string(path),
-       .description =
-           absl::StrCat("needs an even number of features in each head; the network has d_model = ",
-                        context.d_model, " and ", context.heads, " heads")});
+  AddProblem(problems, path,
+             "needs an even number of features in each head; the network has d_model = ",
+             context.d_model, " and ", context.heads, " heads");
 }
 
 EncodingEntry Rope() {
@@ -242,11 +239,10 @@ EncodingEntry Shaw() {
 void CheckSinCos2d(const catalogue::Parameters& parameters, const EncodingContext& context,
                    absl::string_view path, std::vector<catalogue::Problem>& problems) {
   if (context.d_model % 4 == 0) return;
-  problems.push_back(
-      {.field = std::string(path),
-       .description = absl::StrCat("pairs of sine and cosine for columns and rows do not fill "
-                                   "d_model = ",
-                                   context.d_model, "; use a multiple of 4")});
+  AddProblem(problems, path,
+             "pairs of sine and cosine for columns and rows do not fill "
+             "d_model = ",
+             context.d_model, "; use a multiple of 4");
 }
 
 EncodingEntry SinCos2d() {
@@ -316,17 +312,13 @@ void CheckT5(const catalogue::Parameters& parameters, const EncodingContext& con
   CheckPositions(parameters, context.longest_sequence, path, problems);
   const int64_t buckets = parameters.Int("buckets"), farthest = parameters.Int("max_distance");
   if (buckets % 4 != 0) {
-    problems.push_back(
-        {.field = absl::StrCat(path, ".buckets"),
-         .description = absl::StrCat(
-             buckets,
-             " buckets cannot be halved for directions and again for exact distances; use "
-             "a multiple of 4")});
+    AddProblem(problems, absl::StrCat(path, ".buckets"), buckets,
+               " buckets cannot be halved for directions and again for exact distances; use "
+               "a multiple of 4");
   }
   if (2 * farthest <= buckets) {
-    problems.push_back({.field = absl::StrCat(path, ".max_distance"),
-                        .description = absl::StrCat(farthest, " is not above half of the ", buckets,
-                                                    " buckets; use more than ", buckets / 2)});
+    AddProblem(problems, absl::StrCat(path, ".max_distance"), farthest,
+               " is not above half of the ", buckets, " buckets; use more than ", buckets / 2);
   }
 }
 
@@ -401,21 +393,19 @@ void CheckFormula(const catalogue::Parameters& parameters, const EncodingContext
   const FormulaDefinition definition = ReadFormula(parameters, path, problems);
   const bool has_pairs = definition.angle || definition.magnitude;
   if ((definition.scale || definition.magnitude) && !context.own_positions && !context.as_vectors) {
-    problems.push_back({.field = absl::StrCat(path, definition.scale ? ".scale" : ".magnitude"),
-                        .description = "needs an encoder with softmax attention, or a causal "
-                                       "decoder whose prompts are causal"});
+    AddProblem(problems, absl::StrCat(path, definition.scale ? ".scale" : ".magnitude"),
+               "needs an encoder with softmax attention, or a causal "
+               "decoder whose prompts are causal");
   }
   if (has_pairs && context.heads > 0 && context.d_model % (2 * context.heads) != 0) {
-    problems.push_back(
-        {.field = absl::StrCat(path, definition.angle ? ".angle" : ".magnitude"),
-         .description = absl::StrCat("takes pairs of features, so each head needs an even number "
-                                     "of them; the network has d_model = ",
-                                     context.d_model, " and ", context.heads, " heads")});
+    AddProblem(problems, absl::StrCat(path, definition.angle ? ".angle" : ".magnitude"),
+               "takes pairs of features, so each head needs an even number "
+               "of them; the network has d_model = ",
+               context.d_model, " and ", context.heads, " heads");
   }
   if (definition.logits && context.open_ended && UsesArgument(*definition.logits, 4)) {
-    problems.push_back(
-        {.field = absl::StrCat(path, ".logits"),
-         .description = "n is unknown while a text is continued token by token; use only q and k"});
+    AddProblem(problems, absl::StrCat(path, ".logits"),
+               "n is unknown while a text is continued token by token; use only q and k");
   }
   for (const FormulaParameter& parameter : definition.parameters) {
     const bool per_head = parameter.per == FormulaParameter::Per::kHead;
@@ -424,11 +414,9 @@ void CheckFormula(const catalogue::Parameters& parameters, const EncodingContext
         static_cast<int64_t>(parameter.initial.size()) == expected) {
       continue;
     }
-    problems.push_back(
-        {.field = absl::StrCat(path, ".parameters"),
-         .description = absl::StrCat("\"", parameter.name, "\" has ", parameter.initial.size(),
-                                     " initial values, the network has ", expected,
-                                     per_head ? " heads" : " layers")});
+    AddProblem(problems, absl::StrCat(path, ".parameters"), "\"", parameter.name, "\" has ",
+               parameter.initial.size(), " initial values, the network has ", expected,
+               per_head ? " heads" : " layers");
   }
   if (problems.size() != before) return;
   const PositionPolicy policy(parameters);
@@ -497,29 +485,26 @@ void CheckOwnPositions(const catalogue::Parameters& parameters, const EncodingCo
   if (!policy.each()) return;
   const bool from_data = policy.from_data();
   if (!context.own_positions) {
-    problems.push_back(
-        {.field = absl::StrCat(path, from_data ? ".positions" : ".draws"),
-         .description =
-             "the network takes the same positions for all sequences of a batch; use an "
-             "encoder with softmax attention, or a causal decoder whose prompts are causal"});
+    AddProblem(problems, absl::StrCat(path, from_data ? ".positions" : ".draws"),
+               "the network takes the same positions for all sequences of a batch; use an "
+               "encoder with softmax attention, or a causal decoder whose prompts are causal");
   }
   if (!from_data) return;
   if (context.largest_id < 0) {
-    problems.push_back({.field = absl::StrCat(path, ".positions"),
-                        .description = "data takes the ids of examples, and a task has none; set "
-                                       "`coupling` of decimal_addition, or give the lines of a "
-                                       "file \"positions\""});
+    AddProblem(problems, absl::StrCat(path, ".positions"),
+               "data takes the ids of examples, and a task has none; set "
+               "`coupling` of decimal_addition, or give the lines of a "
+               "file \"positions\"");
     return;
   }
   const int64_t largest = context.largest_id + parameters.Int("random_offset");
   if (largest < parameters.Int("max_position")) return;
-  problems.push_back(
-      {.field = absl::StrCat(path, ".max_position"),
-       .description = absl::StrCat(
-           "got ", parameters.Int("max_position"), ", but ids",
-           context.largest_id_line.empty() ? "" : absl::StrCat(" (", context.largest_id_line, ")"),
-           parameters.Int("random_offset") > 0 ? " with the offset" : "", " go up to ", largest,
-           "; use at least ", largest + 1)});
+  AddProblem(
+      problems, absl::StrCat(path, ".max_position"), "got ", parameters.Int("max_position"),
+      ", but ids",
+      context.largest_id_line.empty() ? "" : absl::StrCat(" (", context.largest_id_line, ")"),
+      parameters.Int("random_offset") > 0 ? " with the offset" : "", " go up to ", largest,
+      "; use at least ", largest + 1);
 }
 
 // Encodings that a second one may stand beside them.
@@ -582,10 +567,8 @@ std::optional<Beside> BesideOf(const catalogue::Parameters& parameters, absl::st
   const bool is_map = json.is_object() && json.contains("name") && json["name"].is_string();
   const std::string name = is_map ? json["name"].get<std::string>() : text;
   if (!absl::c_linear_search(kBesides, name)) {
-    problems.push_back(
-        {.field = field,
-         .description = absl::StrCat("got \"", name, "\", expected one of ",
-                                     absl::StrJoin(kBesides, ", "), ", or a map with its `name`")});
+    AddProblem(problems, field, "got \"", name, "\", expected one of ",
+               absl::StrJoin(kBesides, ", "), ", or a map with its `name`");
     return std::nullopt;
   }
   catalogue::Parameters given;
@@ -596,8 +579,8 @@ std::optional<Beside> BesideOf(const catalogue::Parameters& parameters, absl::st
     if (value.is_number()) given.Set(parameter, value.get<double>());
     if (value.is_string()) given.Set(parameter, value.get<std::string>());
     if (!value.is_primitive() || value.is_null()) {
-      problems.push_back({.field = absl::StrCat(field, ".", parameter),
-                          .description = "expected a number, true, false or text"});
+      AddProblem(problems, absl::StrCat(field, ".", parameter),
+                 "expected a number, true, false or text");
     }
   }
   const size_t before = problems.size();
@@ -606,8 +589,7 @@ std::optional<Beside> BesideOf(const catalogue::Parameters& parameters, absl::st
   beside.entry = *absl::c_find_if(entries, [&](const auto* entry) { return entry->name == name; });
   beside.parameters = catalogue::Resolve(*beside.entry, given, field, problems);
   if (PositionPolicy(beside.parameters).drawn()) {
-    problems.push_back(
-        {.field = field, .description = "has counted positions; leave out how they are drawn"});
+    AddProblem(problems, field, "has counted positions; leave out how they are drawn");
   }
   return problems.size() == before ? std::optional(std::move(beside)) : std::nullopt;
 }
@@ -627,18 +609,16 @@ void CheckEncoding(const EncodingEntry& entry, const catalogue::Parameters& para
                         ? entry.is_own || (context.takes_bias && IsBias(entry.name, parameters))
                         : !entry.is_own;
   if (!fits) {
-    problems.push_back(
-        {.field = std::string(path),
-         .description = context.alone ? "the network takes \"own\" and, with `heads`, encodings "
-                                        "that only add to the logits"
-                                      : "\"own\" is for the network \"python\""});
+    AddProblem(problems, path,
+               context.alone ? "the network takes \"own\" and, with `heads`, encodings "
+                               "that only add to the logits"
+                             : "\"own\" is for the network \"python\"");
     return;
   }
   if (context.reads_in_order && entry.name != "none") {
-    problems.push_back({.field = std::string(path),
-                        .description = absl::StrCat("\"", entry.name,
-                                                    "\" has no effect in a network that reads "
-                                                    "tokens in their order; use \"none\"")});
+    AddProblem(problems, path, "\"", entry.name,
+               "\" has no effect in a network that reads "
+               "tokens in their order; use \"none\"");
     return;
   }
   if (!context.alone && !(context.as_vectors ? entry.gives_vectors : entry.is_added)) {
@@ -647,13 +627,10 @@ void CheckEncoding(const EncodingEntry& entry, const catalogue::Parameters& para
       if (context.as_vectors ? other->gives_vectors : other->is_added)
         others.push_back(other->name);
     }
-    problems.push_back(
-        {.field = std::string(path),
-         .description = absl::StrCat(
-             "\"", entry.name, "\" ",
-             context.as_vectors ? "does not give positions as vectors, which the network needs"
-                                : "gives positions only as vectors, which the network cannot use",
-             "; use one of ", absl::StrJoin(others, ", "))});
+    AddProblem(problems, path, "\"", entry.name, "\" ",
+               context.as_vectors ? "does not give positions as vectors, which the network needs"
+                                  : "gives positions only as vectors, which the network cannot use",
+               "; use one of ", absl::StrJoin(others, ", "));
     return;
   }
   if (entry.uses_positions) CheckOwnPositions(parameters, context, path, problems);
@@ -661,8 +638,8 @@ void CheckEncoding(const EncodingEntry& entry, const catalogue::Parameters& para
     CheckEncoding(*beside->entry, beside->parameters, context, absl::StrCat(path, ".beside"),
                   problems);
     if (context.as_vectors) {
-      problems.push_back({.field = absl::StrCat(path, ".beside"),
-                          .description = "the network takes positions as vectors alone"});
+      AddProblem(problems, absl::StrCat(path, ".beside"),
+                 "the network takes positions as vectors alone");
     }
   }
   if (entry.check != nullptr) entry.check(parameters, context, path, problems);

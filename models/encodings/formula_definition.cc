@@ -96,8 +96,7 @@ std::optional<FormulaNodes> ReadPlace(const FormulaPlace& place,
     names.push_back({parameter.name, parameter.size > 0, !parameter.fixed});
   }
   const auto fail = [&](size_t column, absl::string_view description) {
-    problems.push_back({.field = absl::StrCat(path, ".", place.name),
-                        .description = absl::StrCat("column ", column, ": ", description)});
+    AddProblem(problems, absl::StrCat(path, ".", place.name), "column ", column, ": ", description);
     return std::nullopt;
   };
   auto parsed = ParseFormula(text, place.arguments, names);
@@ -187,9 +186,7 @@ std::vector<FormulaParameter> ParseFormulaParameters(absl::string_view text, abs
                                                      std::vector<catalogue::Problem>& problems) {
   std::vector<FormulaParameter> parameters;
   if (absl::StripAsciiWhitespace(text).empty()) return parameters;
-  const auto fail = [&](std::string description) {
-    problems.push_back({.field = std::string(path), .description = std::move(description)});
-  };
+  const auto fail = [&](absl::string_view description) { AddProblem(problems, path, description); };
   std::set<std::string> names;
   for (const absl::string_view declaration : absl::StrSplit(text, ';')) {
     std::optional<FormulaParameter> parameter = ParseOne(declaration);
@@ -198,8 +195,8 @@ std::vector<FormulaParameter> ParseFormulaParameters(absl::string_view text, abs
                         "\", expected a parameter such as \"a per head = 1\""));
       return parameters;
     }
-    if (std::string mistake = FormulaParameterMistake(*parameter); !mistake.empty()) {
-      fail(std::move(mistake));
+    if (const std::string mistake = FormulaParameterMistake(*parameter); !mistake.empty()) {
+      fail(mistake);
     } else if (!names.insert(parameter->name).second) {
       fail(absl::StrCat("\"", parameter->name, "\" is given twice"));
     } else if (parameters.size() == kMaxFormulaParameters) {
@@ -260,16 +257,14 @@ FormulaDefinition ReadFormula(const catalogue::Parameters& parameters, absl::str
   if (problems.size() != before) return definition;
   for (size_t i = 0; i < definition.parameters.size(); ++i) {
     if (used.count(i) > 0) continue;
-    problems.push_back({.field = field,
-                        .description = absl::StrCat("\"", definition.parameters[i].name,
-                                                    "\" is used in no formula; leave it out")});
+    AddProblem(problems, field, "\"", definition.parameters[i].name,
+               "\" is used in no formula; leave it out");
   }
   if (!definition.logits && !definition.embedding && !definition.angle && !definition.scale &&
       !definition.magnitude) {
-    problems.push_back({.field = std::string(path),
-                        .description =
-                            "has no formula; set logits, embedding or angle (`lengthwise encodings "
-                            "formula` explains them)"});
+    AddProblem(problems, path,
+               "has no formula; set logits, embedding or angle (`lengthwise encodings "
+               "formula` explains them)");
   }
   return definition;
 }

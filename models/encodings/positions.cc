@@ -172,9 +172,8 @@ void CheckPositionOptions(const catalogue::Parameters& parameters, absl::string_
                           std::vector<catalogue::Problem>& problems) {
   const std::string name(PositionPolicy(parameters).name());
   if (Get(parameters, "randomized", false) && name != "subset") {
-    problems.push_back({.field = absl::StrCat(path, ".randomized"),
-                        .description = absl::StrCat("means positions: subset, but positions is ",
-                                                    name, "; remove one of the two")});
+    AddProblem(problems, absl::StrCat(path, ".randomized"),
+               "means positions: subset, but positions is ", name, "; remove one of the two");
   }
   for (const Option& option : Options()) {
     const auto given = parameters.values().find(option.name);
@@ -182,11 +181,9 @@ void CheckPositionOptions(const catalogue::Parameters& parameters, absl::string_
         absl::c_linear_search(option.choices, name)) {
       continue;
     }
-    problems.push_back(
-        {.field = absl::StrCat(path, ".", option.name),
-         .description =
-             absl::StrCat("needs positions: ", absl::StrJoin(option.choices, ", "),
-                          "; positions is ", name, ". Change it, or leave ", option.name, " out")});
+    AddProblem(problems, absl::StrCat(path, ".", option.name),
+               "needs positions: ", absl::StrJoin(option.choices, ", "), "; positions is ", name,
+               ". Change it, or leave ", option.name, " out");
   }
 }
 
@@ -196,11 +193,9 @@ void CheckPositions(const catalogue::Parameters& parameters, int64_t longest_seq
   const int64_t positions = Get(parameters, "max_position", int64_t{0});
   const absl::string_view choice = PositionPolicy(parameters).name();
   if ((choice != "subset" && choice != "skips") || longest_sequence <= positions) return;
-  problems.push_back(
-      {.field = absl::StrCat(path, ".max_position"),
-       .description = absl::StrCat(
-           positions, " positions are too few for the longest sequence, ", longest_sequence,
-           " tokens of input and output; use a larger max_position or shorter lengths")});
+  AddProblem(problems, absl::StrCat(path, ".max_position"), positions,
+             " positions are too few for the longest sequence, ", longest_sequence,
+             " tokens of input and output; use a larger max_position or shorter lengths");
 }
 
 void CheckIntegerPositions(const catalogue::Parameters& parameters, int64_t longest_sequence,
@@ -209,19 +204,17 @@ void CheckIntegerPositions(const catalogue::Parameters& parameters, int64_t long
   CheckPositions(parameters, longest_sequence, path, problems);
   const PositionPolicy policy(parameters);
   if (!policy.real()) return;
-  problems.push_back(
-      {.field = absl::StrCat(path, ".positions"),
-       .description = absl::StrCat(policy.name(), " makes real numbers, but ", what,
-                                   " has a place for each integer; use subset, shift or skips")});
+  AddProblem(problems, absl::StrCat(path, ".positions"), policy.name(), " makes real numbers, but ",
+             what, " has a place for each integer; use subset, shift or skips");
 }
 
 void CheckEvenWidth(int64_t d_model, absl::string_view path,
                     std::vector<catalogue::Problem>& problems) {
   if (d_model % 2 == 0) return;
-  problems.push_back({.field = std::string(path),
-                      .description = absl::StrCat("needs an even d_model (a sine and a cosine for "
-                                                  "each frequency); the network's is ",
-                                                  d_model)});
+  AddProblem(problems, path,
+             "needs an even d_model (a sine and a cosine for "
+             "each frequency); the network's is ",
+             d_model);
 }
 
 PositionPolicy::PositionPolicy(const catalogue::Parameters& encoding_parameters, int64_t blocks)

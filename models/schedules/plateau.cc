@@ -92,9 +92,9 @@ class Plateau : public Schedule {
 void CheckPlateau(const catalogue::Parameters& parameters, const ScheduleContext& context,
                   absl::string_view path, std::vector<catalogue::Problem>& problems) {
   if (parameters.Int("every_steps") > 0 || context.steps_per_epoch > 0) return;
-  problems.push_back({.field = absl::StrCat(path, ".every_steps"),
-                      .description = "training has no epochs, after which the loss is checked; set "
-                                     "it, or training.examples"});
+  AddProblem(problems, absl::StrCat(path, ".every_steps"),
+             "training has no epochs, after which the loss is checked; set "
+             "it, or training.examples");
 }
 
 std::unique_ptr<Schedule> CreatePlateau(const catalogue::Parameters& parameters,

@@ -35,10 +35,8 @@ class WarmupCosine : public Schedule {
 void CheckWarmupCosine(const catalogue::Parameters& parameters, const ScheduleContext& context,
                        absl::string_view path, std::vector<catalogue::Problem>& problems) {
   if (parameters.Int("warmup_steps") < context.steps) return;
-  problems.push_back(
-      {.field = absl::StrCat(path, ".warmup_steps"),
-       .description = absl::StrCat("got ", parameters.Int("warmup_steps"),
-                                   ", expected less than training.steps, ", context.steps)});
+  AddProblem(problems, absl::StrCat(path, ".warmup_steps"), "got ", parameters.Int("warmup_steps"),
+             ", expected less than training.steps, ", context.steps);
 }
 
 std::unique_ptr<Schedule> CreateWarmupCosine(const catalogue::Parameters& parameters,
