@@ -42,14 +42,17 @@ std::string Grouped(absl::uint128 number) {
 void CheckInteger(absl::string_view field, int64_t value, int64_t min, int64_t max,
                   Findings& findings) {
   if (value >= min && value <= max) return;
-  findings.Add(std::string(field),
-               absl::StrCat("got ", value, ", expected an integer from ", min, " to ", max));
+  findings.Add(field, "got ", value, ", expected an integer from ", min, " to ", max);
 }
 
 void CheckAtLeast(absl::string_view field, int64_t value, int64_t min, Findings& findings) {
   if (value >= min) return;
-  findings.Add(std::string(field),
-               absl::StrCat("got ", value, ", expected an integer of at least ", min));
+  findings.Add(field, "got ", value, ", expected an integer of at least ", min);
+}
+
+void CheckFinite(absl::string_view field, double value, Findings& findings) {
+  if (std::isfinite(value) && value >= 0) return;
+  findings.Add(field, "got ", value, ", expected a finite number of at least 0");
 }
 
 // Reports the first duplicate value.
@@ -59,7 +62,7 @@ void CheckDistinct(absl::string_view field, const Values& values, Format format,
   absl::flat_hash_set<typename Values::value_type> seen;
   for (const auto& value : values) {
     if (seen.insert(value).second) continue;
-    findings.Add(std::string(field), absl::StrCat(format(value), " is given twice"));
+    findings.Add(field, format(value), " is given twice");
     return;
   }
 }
@@ -68,8 +71,7 @@ template <typename Values>
 void CheckLengths(absl::string_view field, const Values& values, int32_t max, Findings& findings) {
   for (const int32_t value : values) {
     if (value >= 1 && value <= max) continue;
-    findings.Add(std::string(field),
-                 absl::StrCat("got ", value, ", expected lengths from 1 to ", max));
+    findings.Add(field, "got ", value, ", expected lengths from 1 to ", max);
     break;
   }
   CheckDistinct(
@@ -86,9 +88,9 @@ void CheckName(const std::string& name, Findings& findings) {
     valid &= absl::ascii_islower(c) || absl::ascii_isdigit(c) || c == '_' || c == '-';
   }
   if (valid) return;
-  findings.Add("name", absl::StrCat("got \"", name, "\", expected at most ", kMostName,
-                                    " characters of a-z, 0-9, \"_\" and \"-\", first a letter or "
-                                    "digit"));
+  findings.Add("name", "got \"", name, "\", expected at most ", kMostName,
+               " characters of a-z, 0-9, \"_\" and \"-\", first a letter or "
+               "digit");
 }
 
 void CheckLearningRates(const v1::ExperimentSpecification& specification, Findings& findings) {
@@ -98,8 +100,8 @@ void CheckLearningRates(const v1::ExperimentSpecification& specification, Findin
     if (std::isfinite(rate) && rate > 0) {
       valid.push_back(rate);
     } else {
-      findings.Add(absl::StrCat("learning_rates[", i, "]"),
-                   absl::StrCat("got ", rate, ", expected a finite number above 0"));
+      findings.Add(absl::StrCat("learning_rates[", i, "]"), "got ", rate,
+                   ", expected a finite number above 0");
     }
   }
   CheckDistinct(
@@ -135,9 +137,8 @@ void CheckEpochs(const v1::Training& training, Findings& findings) {
     CheckInteger("training.epochs", training.epochs(), 1, kMostEpochs, findings);
   } else if (const int64_t steps = StepsPerEpoch(training);
              steps > kMostSteps / training.epochs()) {
-    findings.Add("training.epochs",
-                 absl::StrCat("got ", training.epochs(), " epochs of ", steps,
-                              " steps; expected at most ", kMostSteps, " steps in total"));
+    findings.Add("training.epochs", "got ", training.epochs(), " epochs of ", steps,
+                 " steps; expected at most ", kMostSteps, " steps in total");
   }
 }
 
@@ -151,9 +152,8 @@ void CheckExamples(const v1::Training& training, Findings& findings) {
   }
   const int64_t lengths = int64_t{training.lengths().max()} - training.lengths().min() + 1;
   if (training.examples() > 0 && training.examples() < lengths) {
-    findings.Add("training.examples",
-                 absl::StrCat("got ", training.examples(), ", expected at least one for each of ",
-                              lengths, " lengths (training.lengths)"));
+    findings.Add("training.examples", "got ", training.examples(),
+                 ", expected at least one for each of ", lengths, " lengths (training.lengths)");
   }
 }
 
@@ -172,39 +172,22 @@ void CheckTraining(const v1::Training& training, Findings& findings) {
   CheckInteger("training.lengths.min", lengths.min(), 1, kMostLength, findings);
   CheckInteger("training.lengths.max", lengths.max(), 1, kMostLength, findings);
   if (lengths.min() > lengths.max() && lengths.max() >= 1) {
-    findings.Add("training.lengths.min",
-                 absl::StrCat("got ", lengths.min(), ", expected at most training.lengths.max, ",
-                              lengths.max()));
+    findings.Add("training.lengths.min", "got ", lengths.min(),
+                 ", expected at most training.lengths.max, ", lengths.max());
   }
-  if (!std::isfinite(training.clip_norm()) || training.clip_norm() < 0) {
-    findings.Add("training.clip_norm", absl::StrCat("got ", training.clip_norm(),
-                                                    ", expected a finite number of at least 0"));
-  }
+  CheckFinite("training.clip_norm", training.clip_norm(), findings);
   if (training.has_report_every_steps()) {
     CheckAtLeast("training.report_every_steps", training.report_every_steps(), 1, findings);
   }
   CheckAtLeast("training.checkpoint_every_steps", training.checkpoint_every_steps(), 0, findings);
-  if (!std::isfinite(training.checkpoint_every_seconds()) ||
-      training.checkpoint_every_seconds() < 0) {
-    findings.Add("training.checkpoint_every_seconds",
-                 absl::StrCat("got ", training.checkpoint_every_seconds(),
-                              ", expected a finite number of at least 0"));
-  }
-  const std::vector<std::string> precisions = {"float32", "float64", "bfloat16", "tf32"};
-  if (!absl::c_linear_search(precisions, training.precision())) {
-    findings.Add("training.precision",
-                 absl::StrCat("unknown precision \"", training.precision(), "\"",
-                              catalogue::Suggestion(training.precision(), precisions)));
-  }
-  if (!std::isfinite(training.stop_after_seconds()) || training.stop_after_seconds() < 0) {
-    findings.Add("training.stop_after_seconds",
-                 absl::StrCat("got ", training.stop_after_seconds(),
-                              ", expected a finite number of at least 0"));
-  }
+  CheckFinite("training.checkpoint_every_seconds", training.checkpoint_every_seconds(), findings);
+  CheckOneOf("training.precision", "precision", training.precision(),
+             {"float32", "float64", "bfloat16", "tf32"}, findings);
+  CheckFinite("training.stop_after_seconds", training.stop_after_seconds(), findings);
   // Written so that NaN is rejected.
   if (!(training.stop_at_accuracy() >= 0 && training.stop_at_accuracy() <= 1)) {
-    findings.Add("training.stop_at_accuracy", absl::StrCat("got ", training.stop_at_accuracy(),
-                                                           ", expected a number from 0 to 1"));
+    findings.Add("training.stop_at_accuracy", "got ", training.stop_at_accuracy(),
+                 ", expected a number from 0 to 1");
   }
 }
 
@@ -225,9 +208,8 @@ void CheckAnalyses(const v1::Evaluation& evaluation, const v1::Training& trainin
     const double deviation = evaluation.embedding_noise(i);
     // Written so that NaN is rejected.
     if (deviation > 0 && deviation <= kMostNoise) continue;
-    findings.Add(absl::StrCat("evaluation.embedding_noise[", i, "]"),
-                 absl::StrCat("got ", deviation,
-                              ", expected a standard deviation above 0, at most ", kMostNoise));
+    findings.Add(absl::StrCat("evaluation.embedding_noise[", i, "]"), "got ", deviation,
+                 ", expected a standard deviation above 0, at most ", kMostNoise);
   }
   CheckDistinct(
       "evaluation.embedding_noise", evaluation.embedding_noise(),
@@ -244,8 +226,7 @@ void CheckAnalyses(const v1::Evaluation& evaluation, const v1::Training& trainin
 // Says what is counted, because the value itself may be a number.
 void CheckCount(const std::string& field, int count, const char* what, Findings& findings) {
   if (count >= 1 && count <= kMostAttentionLength) return;
-  findings.Add(field,
-               absl::StrCat("got ", count, " ", what, ", expected 1 to ", kMostAttentionLength));
+  findings.Add(field, "got ", count, " ", what, ", expected 1 to ", kMostAttentionLength);
 }
 
 void CheckInput(const std::string& field, const v1::TokenSequence& input, Findings& findings) {
@@ -256,8 +237,8 @@ void CheckInput(const std::string& field, const v1::TokenSequence& input, Findin
   }
   if (!input.text().empty()) {
     if (input.text().size() > kMostInputBytes) {
-      findings.Add(field + ".text", absl::StrCat("got ", input.text().size(),
-                                                 " bytes, expected at most ", kMostInputBytes));
+      findings.Add(field + ".text", "got ", input.text().size(), " bytes, expected at most ",
+                   kMostInputBytes);
     }
     return;
   }
@@ -268,7 +249,7 @@ void CheckInput(const std::string& field, const v1::TokenSequence& input, Findin
   CheckCount(field + ".numbers", input.numbers_size(), "numbers", findings);
   for (const double number : input.numbers()) {
     if (std::isfinite(number)) continue;
-    findings.Add(field + ".numbers", absl::StrCat("got ", number, ", expected finite numbers"));
+    findings.Add(field + ".numbers", "got ", number, ", expected finite numbers");
     return;
   }
 }
@@ -287,11 +268,8 @@ void CheckEvaluation(const v1::Evaluation& evaluation, Findings& findings) {
                  findings);
   }
   CheckAtLeast("evaluation.seen_up_to", evaluation.seen_up_to(), 0, findings);
-  const std::vector<std::string> rules = {"seen", "unseen"};
-  if (!evaluation.select().empty() && !absl::c_linear_search(rules, evaluation.select())) {
-    findings.Add("evaluation.select",
-                 absl::StrCat("unknown rule \"", evaluation.select(), "\"",
-                              catalogue::Suggestion(evaluation.select(), rules)));
+  if (!evaluation.select().empty()) {
+    CheckOneOf("evaluation.select", "rule", evaluation.select(), {"seen", "unseen"}, findings);
   }
   CheckLengths("evaluation.attention_lengths", evaluation.attention_lengths(), kMostAttentionLength,
                findings);
@@ -330,11 +308,17 @@ void CheckValidation(const v1::Evaluation& evaluation, const v1::Training& train
 
 }  // namespace
 
+void CheckOneOf(absl::string_view field, absl::string_view what, const std::string& value,
+                const std::vector<std::string>& accepted, Findings& findings) {
+  if (absl::c_linear_search(accepted, value)) return;
+  findings.Add(field, "unknown ", what, " \"", value, "\"", catalogue::Suggestion(value, accepted));
+}
+
 void CheckFields(const v1::ExperimentSpecification& specification, Findings& findings) {
   CheckName(specification.name(), findings);
   if (specification.description().size() > kMostDescription) {
-    findings.Add("description", absl::StrCat("got ", specification.description().size(),
-                                             " bytes, expected at most ", kMostDescription));
+    findings.Add("description", "got ", specification.description().size(),
+                 " bytes, expected at most ", kMostDescription);
   }
   if (!platform::IsPrintable(specification.description())) {
     findings.Add("description", "has control characters; expected text, lines and tabs");
@@ -412,10 +396,9 @@ void CheckGridSize(const v1::ExperimentSpecification& specification, int64_t max
     if (axis.size > 1) factors.push_back(absl::StrCat(Grouped(axis.size), " ", axis.field));
   }
   if (product > absl::uint128(static_cast<uint64_t>(max_trials))) {
-    findings.Add("trials", absl::StrCat(absl::StrJoin(factors, " x "), " = ",
-                                        product < saturated ? Grouped(product) : "more than 10^27",
-                                        " trials; at most ", Grouped(max_trials),
-                                        ": give the grid fewer values or submit it in parts"));
+    findings.Add("trials", absl::StrJoin(factors, " x "), " = ",
+                 product < saturated ? Grouped(product) : "more than 10^27", " trials; at most ",
+                 Grouped(max_trials), ": give the grid fewer values or submit it in parts");
     return;
   }
   // A pack has a copy of training and evaluation, and one component of each of the three axes. So
@@ -430,12 +413,11 @@ void CheckGridSize(const v1::ExperimentSpecification& specification, int64_t max
                               BytesOf(specification.networks()) * tasks * encodings +
                               BytesOf(specification.encodings()) * tasks * networks;
   if (bytes <= absl::uint128(static_cast<uint64_t>(max_bytes))) return;
-  findings.Add("trials",
-               absl::StrCat(Grouped(packs), " tasks, networks and encodings with ", Grouped(copied),
-                            " bytes of training and evaluation each = ", Grouped(bytes),
-                            " bytes; at most ", Grouped(max_bytes),
-                            " (the server's --max_grid_bytes): evaluate fewer lengths, give the "
-                            "grid fewer values or submit it in parts"));
+  findings.Add("trials", Grouped(packs), " tasks, networks and encodings with ", Grouped(copied),
+               " bytes of training and evaluation each = ", Grouped(bytes), " bytes; at most ",
+               Grouped(max_bytes),
+               " (the server's --max_grid_bytes): evaluate fewer lengths, give the "
+               "grid fewer values or submit it in parts");
 }
 
 }  // namespace lengthwise::specification

@@ -24,6 +24,10 @@ inline constexpr size_t kMostName = 40;
 inline constexpr int32_t kMostLength = 100'000;
 inline constexpr int32_t kMostAttentionLength = 1'000;
 
+// Reports an "unknown WHAT" unless the value is one of those accepted.
+void CheckOneOf(absl::string_view field, absl::string_view what, const std::string& value,
+                const std::vector<std::string>& accepted, Findings& findings);
+
 // Checks name, description, priority, seeds, learning rates, training and evaluation. Expects a
 // specification with defaults filled in.
 void CheckFields(const v1::ExperimentSpecification& specification, Findings& findings);

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
+#include "catalogue/suggestion.h"
 #include "models/encodings/positions.h"
 #include "specification/checks.h"
 #include "specification/examples.h"
@@ -54,8 +54,7 @@ void CheckTokens(const std::string& field, const Tokens& tokens, const std::stri
                  int32_t size, Findings& findings) {
   for (const int32_t token : tokens) {
     if (token >= 0 && token < size) continue;
-    findings.Add(field, absl::StrCat("got ", token, ", \"", task, "\" has input tokens from 0 to ",
-                                     size - 1));
+    findings.Add(field, "got ", token, ", \"", task, "\" has input tokens from 0 to ", size - 1);
     return;
   }
 }
@@ -65,8 +64,8 @@ void CheckTokens(const std::string& field, const Tokens& tokens, const std::stri
 bool CheckHasTokens(const std::string& field, const v1::TokenSequence& input,
                     const std::string& task, Findings& findings) {
   if (input.numbers().empty() && input.text().empty()) return true;
-  findings.Add(field + (input.text().empty() ? ".numbers" : ".text"),
-               absl::StrCat("\"", task, "\" reads tokens: give tokens instead"));
+  findings.Add(field + (input.text().empty() ? ".numbers" : ".text"), "\"", task,
+               "\" reads tokens: give tokens instead");
   return false;
 }
 
@@ -79,9 +78,9 @@ void CheckInputs(const v1::Evaluation& evaluation, const std::string& task,
     if (!CheckHasTokens(field, input, task, findings)) continue;
     field += ".tokens";
     if (definition.InputLength(input.tokens_size()) != input.tokens_size()) {
-      findings.Add(field, absl::StrCat("\"", task, "\" has no inputs of ", input.tokens_size(),
-                                       " tokens; a length that it has is ",
-                                       definition.InputLength(input.tokens_size())));
+      findings.Add(field, "\"", task, "\" has no inputs of ", input.tokens_size(),
+                   " tokens; a length that it has is ",
+                   definition.InputLength(input.tokens_size()));
     }
     CheckTokens(field, input.tokens(), task, definition.input_size(), findings);
   }
@@ -94,8 +93,7 @@ void CheckConditions(absl::string_view field, const Lengths& lengths, const std:
   const auto conditions = static_cast<int32_t>(puzzles.conditions().size());
   for (const int32_t length : lengths) {
     if (length <= conditions) continue;
-    findings.Add(std::string(field),
-                 absl::StrCat("got ", length, ", \"", task, "\" has conditions 1 to ", conditions));
+    findings.Add(field, "got ", length, ", \"", task, "\" has conditions 1 to ", conditions);
     return;
   }
 }
@@ -105,16 +103,13 @@ void CheckPuzzles(const v1::ExperimentSpecification& specification, const std::s
   const v1::Training& training = specification.training();
   const int64_t cells = puzzles.cells();
   if (training.lengths().min() != cells || training.lengths().max() != cells) {
-    findings.Add(
-        "training.lengths",
-        absl::StrCat("got ", training.lengths().min(), "..", training.lengths().max(), ", \"", task,
-                     "\" has puzzles of ", cells, " tokens: set ", cells, "..", cells));
+    findings.Add("training.lengths", "got ", training.lengths().min(), "..",
+                 training.lengths().max(), ", \"", task, "\" has puzzles of ", cells,
+                 " tokens: set ", cells, "..", cells);
   }
   if (training.examples() != puzzles.training_puzzles()) {
-    findings.Add("training.examples",
-                 absl::StrCat("got ", training.examples(), ", \"", task, "\" trains on ",
-                              puzzles.training_puzzles(),
-                              " puzzles (training_puzzles): set the same number"));
+    findings.Add("training.examples", "got ", training.examples(), ", \"", task, "\" trains on ",
+                 puzzles.training_puzzles(), " puzzles (training_puzzles): set the same number");
   }
   const v1::Evaluation& evaluation = specification.evaluation();
   CheckConditions("evaluation.lengths", evaluation.lengths(), task, puzzles, findings);
@@ -130,8 +125,8 @@ void CheckPuzzles(const v1::ExperimentSpecification& specification, const std::s
     if (!CheckHasTokens(field, evaluation.attention_inputs(i), task, findings)) continue;
     field += ".tokens";
     if (tokens.size() != cells) {
-      findings.Add(field, absl::StrCat("got ", tokens.size(), " tokens, \"", task,
-                                       "\" has puzzles of ", cells, ", row by row"));
+      findings.Add(field, "got ", tokens.size(), " tokens, \"", task, "\" has puzzles of ", cells,
+                   ", row by row");
     }
     CheckTokens(field, tokens, task, puzzles.token_values(), findings);
   }
@@ -145,7 +140,7 @@ void CheckRegression(const v1::ExperimentSpecification& specification, const std
   const auto check = [&](const std::string& field, int64_t n, int64_t scale) {
     const absl::Status status = regression.Check({.n = n, .scale = static_cast<double>(scale)});
     if (!status.ok()) {
-      findings.Add(field, absl::StrCat("\"", task, "\": ", absl::string_view(status.message())));
+      findings.Add(field, "\"", task, "\": ", absl::string_view(status.message()));
     }
     return status.ok();
   };
@@ -157,11 +152,10 @@ void CheckRegression(const v1::ExperimentSpecification& specification, const std
     if (scale >= 1 && !check("evaluation.lengths", training.lengths().max(), scale)) break;
   }
   if (evaluation.has_projection() && training.lengths().min() != training.lengths().max()) {
-    findings.Add("evaluation.projection",
-                 absl::StrCat("\"", task, "\" evaluates vectors of all lengths ",
-                              training.lengths().min(), "..", training.lengths().max(),
-                              ", whose activations have no common shape: leave it out, or train on "
-                              "one length"));
+    findings.Add("evaluation.projection", "\"", task, "\" evaluates vectors of all lengths ",
+                 training.lengths().min(), "..", training.lengths().max(),
+                 ", whose activations have no common shape: leave it out, or train on "
+                 "one length");
   }
   const int64_t rows = regression.Rows(training.lengths().max());
   for (int i = 0; i < evaluation.attention_inputs_size(); ++i) {
@@ -172,12 +166,12 @@ void CheckRegression(const v1::ExperimentSpecification& specification, const std
         absl::StrCat("evaluation.attention_inputs[", i, "].", has_numbers ? "numbers" : "tokens");
     const int given = has_numbers ? input.numbers_size() : input.tokens_size();
     if (regression.vocabulary() > 0) {
-      findings.Add(field, absl::StrCat("\"", task,
-                                       "\" reads words and numbers, so inputs cannot be given; set "
-                                       "evaluation.attention_lengths to record maps of samples"));
+      findings.Add(field, "\"", task,
+                   "\" reads words and numbers, so inputs cannot be given; set "
+                   "evaluation.attention_lengths to record maps of samples");
     } else if (given != rows) {
-      findings.Add(field, absl::StrCat("got ", given, " numbers, \"", task, "\" has inputs of ",
-                                       rows, " numbers, including the scratchpad's 0"));
+      findings.Add(field, "got ", given, " numbers, \"", task, "\" has inputs of ", rows,
+                   " numbers, including the scratchpad's 0");
     }
   }
 }
@@ -206,24 +200,21 @@ SequenceRange CheckTasks(const Catalogues& catalogues,
     const tasks::TaskEntry& entry = *catalogues.tasks[tasks[t]->index];
     if (first == nullptr) first = &*tasks[t];
     if (entry.kind != catalogues.tasks[first->index]->kind) {
-      findings.Add(absl::StrCat("tasks[", t, "]"),
-                   absl::StrCat("\"", entry.name, "\" and \"", catalogues.tasks[first->index]->name,
-                                "\" are different kinds of task; write a specification for each"));
+      findings.Add(absl::StrCat("tasks[", t, "]"), "\"", entry.name, "\" and \"",
+                   catalogues.tasks[first->index]->name,
+                   "\" are different kinds of task; write a specification for each");
       continue;
     }
     if (specification.evaluation().has_validation() &&
         (entry.kind == tasks::TaskKind::kPuzzle || tasks::examples::IsExamples(entry.name))) {
-      findings.Add("evaluation.validation",
-                   absl::StrCat("\"", entry.name,
-                                "\" has no other sequences than those of the "
-                                "evaluation; leave it out, or set evaluation.select"));
+      findings.Add("evaluation.validation", "\"", entry.name,
+                   "\" has no other sequences than those of the "
+                   "evaluation; leave it out, or set evaluation.select");
     }
     if (tasks::examples::IsExamples(entry.name)) {
       if (++files_of_examples > kMostFilesOfExamples) {
-        findings.Add(
-            "tasks",
-            absl::StrCat("more than ", kMostFilesOfExamples,
-                         " tasks with files of examples; split them over several specifications"));
+        findings.Add("tasks", "more than ", kMostFilesOfExamples,
+                     " tasks with files of examples; split them over several specifications");
         break;
       }
       range.Take(CheckExamples(specification, absl::StrCat("tasks[", t, "]"), entry,
@@ -255,10 +246,9 @@ SequenceRange CheckTasks(const Catalogues& catalogues,
             absl::c_any_of(specification.networks(), [](const v1::Component& network) {
               return network.name() == models::kPythonNetwork;
             })) {
-          findings.Add(absl::StrCat("tasks[", t, "]"),
-                       absl::StrCat("\"", entry.name,
-                                    "\" reads words and numbers, which the network "
-                                    "\"python\" does not"));
+          findings.Add(absl::StrCat("tasks[", t, "]"), "\"", entry.name,
+                       "\" reads words and numbers, which the network "
+                       "\"python\" does not");
         }
         break;
       }
@@ -310,11 +300,10 @@ void CheckNetworkWithEncoding(const Catalogues& catalogues,
   std::vector<catalogue::Problem> problems;
   models::CheckEncoding(entry, encoding.parameters, context, field, problems);
   if (!HasOneRowOfPositions(specification.training()) && CountsPlaces(entry, encoding.parameters)) {
-    problems.push_back(
-        {.field = field,
-         .description =
-             "uses the distance between tokens, so positions must restart exactly where attention "
-             "does; remove training.packing.reset_positions or use another encoding"});
+    AddProblem(
+        problems, field,
+        "uses the distance between tokens, so positions must restart exactly where attention "
+        "does; remove training.packing.reset_positions or use another encoding");
   }
   findings.AddAll(problems);
 }
@@ -325,9 +314,8 @@ void CheckPythonNetwork(const v1::ExperimentSpecification& specification, const 
   const v1::Evaluation& evaluation = specification.evaluation();
   const auto refuse = [&](bool is_set, absl::string_view field, absl::string_view what) {
     if (!is_set) return;
-    findings.Add(std::string(field),
-                 absl::StrCat(what, " \"", models::kPythonNetwork, "\" (", path,
-                              "): leave it out, or give this network a specification of its own"));
+    findings.Add(field, what, " \"", models::kPythonNetwork, "\" (", path,
+                 "): leave it out, or give this network a specification of its own");
   };
   const std::string& precision = specification.training().precision();
   refuse(precision == "bfloat16" || precision == "tf32", "training.precision",
@@ -377,10 +365,7 @@ std::string NetworksFor(const Catalogues& catalogues, tasks::TaskKind kind) {
   for (const models::NetworkEntry* network : catalogues.networks) {
     if (network->Learns(kind)) names.push_back(absl::StrCat("\"", network->name, "\""));
   }
-  std::string last = names.empty() ? "no network" : names.back();
-  if (names.size() < 2) return last;
-  names.pop_back();
-  return absl::StrCat(absl::StrJoin(names, ", "), " or ", last);
+  return names.empty() ? "no network" : catalogue::Alternatives(names);
 }
 
 // Names the form of a task that the network can learn, if there is one: with or without "_text".
@@ -446,10 +431,9 @@ void CheckCombinations(const Catalogues& catalogues,
       if (!tasks[t]) continue;
       const tasks::TaskEntry& task = *catalogues.tasks[tasks[t]->index];
       if (!network.Learns(task.kind)) {
-        findings.Add(
-            path, absl::StrCat("\"", network.name, "\" cannot learn \"", task.name, "\" (tasks[", t,
-                               "]), expected ", NetworksFor(catalogues, task.kind),
-                               OtherForm(catalogues, network, task.name)));
+        findings.Add(path, "\"", network.name, "\" cannot learn \"", task.name, "\" (tasks[", t,
+                     "]), expected ", NetworksFor(catalogues, task.kind),
+                     OtherForm(catalogues, network, task.name));
       }
     }
     const auto is_sound = [&](const Choice& choice, const std::string& field) {
@@ -458,11 +442,10 @@ void CheckCombinations(const Catalogues& catalogues,
       const v1::Training& training = specification.training();
       if (SeesWholePrompts(choice.parameters) && training.has_packing() &&
           !CountsAnswersApart(training.packing())) {
-        problems.push_back(
-            {.field = absl::StrCat(field, ".", PromptParameter(choice.parameters)),
-             .description = "needs whole prompts, so a loss on answers only and separate examples: "
-                            "set training.packing.answers_only: true, and remove attend_across and "
-                            "reset_positions"});
+        AddProblem(problems, absl::StrCat(field, ".", PromptParameter(choice.parameters)),
+                   "needs whole prompts, so a loss on answers only and separate examples: "
+                   "set training.packing.answers_only: true, and remove attend_across and "
+                   "reset_positions");
       }
       findings.AddAll(problems);
       return problems.empty();

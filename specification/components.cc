@@ -47,8 +47,8 @@ catalogue::Parameters Given(const v1::Component& component, absl::string_view pa
         if (std::isfinite(value.number_value())) {
           given.Set(name, value.number_value());
         } else {
-          findings.Add(absl::StrCat(path, ".", name),
-                       absl::StrCat("got ", value.number_value(), ", expected a finite value"));
+          findings.Add(absl::StrCat(path, ".", name), "got ", value.number_value(),
+                       ", expected a finite value");
         }
         break;
       case Value::kStringValue:
@@ -126,8 +126,7 @@ std::optional<Choice> Resolve(absl::Span<const catalogue::Entry* const> entries,
   if (component.name().empty()) {
     std::vector<std::string> names;
     for (const catalogue::Entry* entry : entries) names.push_back(entry->name);
-    findings.Add(absl::StrCat(path, ".name"),
-                 absl::StrCat("required", catalogue::Suggestion("", names)));
+    findings.Add(absl::StrCat(path, ".name"), "required", catalogue::Suggestion("", names));
     return std::nullopt;
   }
   const std::optional<size_t> index =
@@ -234,13 +233,13 @@ void CheckLabels(const std::vector<std::string>& paths, const std::set<int>& rep
       valid &= absl::ascii_islower(c) || absl::ascii_isdigit(c) || c == '_' || c == '.' || c == '=';
     }
     if (!valid) {
-      findings.Add(field, absl::StrCat("got \"", label, "\", expected at most ", kMostLabel,
-                                       " characters of a-z, 0-9, \"_\", \".\" and \"=\""));
+      findings.Add(field, "got \"", label, "\", expected at most ", kMostLabel,
+                   " characters of a-z, 0-9, \"_\", \".\" and \"=\"");
     }
     const auto [found, is_new] = first.emplace(label, i);
     if (!is_new) {
-      findings.Add(field, absl::StrCat("\"", label, "\" is also the label of ",
-                                       paths[found->second], "; set a different one"));
+      findings.Add(field, "\"", label, "\" is also the label of ", paths[found->second],
+                   "; set a different one");
     }
   }
 }
@@ -275,7 +274,7 @@ std::vector<std::optional<Choice>> ResolveComponents(
         identities.emplace(Identity(components[i], choices[i]->parameters), i);
     if (is_new) continue;
     repeated.insert(i);
-    findings.Add(paths[i], absl::StrCat("duplicate of ", paths[found->second]));
+    findings.Add(paths[i], "duplicate of ", paths[found->second]);
   }
   FillLabels(entries, choices, components);
   CheckLabels(paths, repeated, components, findings);

@@ -38,9 +38,9 @@ void CheckTested(const std::string& field, const Lengths& lengths, const std::st
     if (!contents.test.lengths.contains(length)) untested[length] = 0;
   }
   if (untested.empty()) return;
-  findings.Add(field, absl::StrCat("got ", tasks::examples::ShowLengths(untested), ", ", file,
-                                   " has test examples of lengths ",
-                                   tasks::examples::ShowLengths(contents.test.lengths)));
+  findings.Add(field, "got ", tasks::examples::ShowLengths(untested), ", ", file,
+               " has test examples of lengths ",
+               tasks::examples::ShowLengths(contents.test.lengths));
 }
 
 // Returns the longest length within training.lengths of which there are training examples.
@@ -96,10 +96,9 @@ void CheckTraining(const v1::Training& training, const std::string& file, const 
                    Findings& findings) {
   const auto first = contents.training.lengths.lower_bound(training.lengths().min());
   if (first == contents.training.lengths.end() || first->first > training.lengths().max()) {
-    findings.Add("training.lengths",
-                 absl::StrCat("got ", training.lengths().min(), "..", training.lengths().max(),
-                              ", ", file, " has training examples of lengths ",
-                              tasks::examples::ShowLengths(contents.training.lengths)));
+    findings.Add("training.lengths", "got ", training.lengths().min(), "..",
+                 training.lengths().max(), ", ", file, " has training examples of lengths ",
+                 tasks::examples::ShowLengths(contents.training.lengths));
   }
   if (training.examples() > 0) {
     findings.Add("training.examples",
@@ -162,9 +161,8 @@ int64_t CheckFileText(const v1::ExperimentSpecification& specification, const st
   const v1::LengthRange& lengths = training.lengths();
   const int64_t longest_training = LongestOf(contents.training, lengths.min(), lengths.max()) + 1;
   if (const int64_t tokens = training.packing().tokens(); tokens < longest_training) {
-    findings.Add("training.packing.tokens",
-                 absl::StrCat("got ", tokens, ", expected at least ", longest_training,
-                              ", the tokens of the longest training example of ", file));
+    findings.Add("training.packing.tokens", "got ", tokens, ", expected at least ",
+                 longest_training, ", the tokens of the longest training example of ", file);
   }
   const std::set<int32_t> evaluated = EvaluatedLengths(specification.evaluation());
   // Length and tokens are independent: a shorter length may have the longest example.
@@ -182,22 +180,19 @@ void CheckInputs(const v1::Evaluation& evaluation, const std::string& file,
     const v1::TokenSequence& input = evaluation.attention_inputs(i);
     const std::string field = absl::StrCat("evaluation.attention_inputs[", i, "]");
     if (!input.text().empty() && !contents.is_text()) {
-      findings.Add(
-          field + ".text",
-          absl::StrCat(file, " has no text: give ",
-                       contents.form == Form::kNumbers ? "numbers" : "tokens", " instead"));
+      findings.Add(field + ".text", file, " has no text: give ",
+                   contents.form == Form::kNumbers ? "numbers" : "tokens", " instead");
       continue;
     }
     if (contents.form == Form::kNumbers) continue;  // whole numbers are accepted as tokens
     if (!input.numbers().empty()) {
-      findings.Add(field + ".numbers", absl::StrCat(file, " has symbols: give tokens instead"));
+      findings.Add(field + ".numbers", file, " has symbols: give tokens instead");
       continue;
     }
     for (const int32_t token : input.tokens()) {
       if (token >= 0 && token < contents.input_symbols) continue;
-      findings.Add(field + ".tokens",
-                   absl::StrCat("got ", token, ", ", file, " has input symbols from 0 to ",
-                                contents.input_symbols - 1));
+      findings.Add(field + ".tokens", "got ", token, ", ", file, " has input symbols from 0 to ",
+                   contents.input_symbols - 1);
       break;
     }
   }
@@ -216,15 +211,14 @@ SequenceRange CheckExamples(const v1::ExperimentSpecification& specification,
   const std::string& text = parameters.String("contents");
   if (text.empty()) {
     // Python clients since 0.2.0 recognize the first words of this message, and then send the file.
-    findings.Add(path + ".train",
-                 absl::StrCat("nothing is known of the file ", train,
-                              "; submit the specification with `lengthwise submit`, which uploads "
-                              "it, or train with `lengthwise run`"));
+    findings.Add(path + ".train", "nothing is known of the file ", train,
+                 "; submit the specification with `lengthwise submit`, which uploads "
+                 "it, or train with `lengthwise run`");
     return {};
   }
   const absl::StatusOr<Contents> contents = tasks::examples::ParseContents(text);
   if (!contents.ok()) {
-    findings.Add(path + ".contents", std::string(contents.status().message()));
+    findings.Add(path + ".contents", contents.status().message());
     return {};
   }
   const std::string& test = parameters.String("test");
@@ -239,8 +233,8 @@ SequenceRange CheckExamples(const v1::ExperimentSpecification& specification,
   const bool numbers = contents->form == Form::kNumbers;
   const bool is_text = entry.kind == tasks::TaskKind::kText;
   if (numbers != (entry.kind == tasks::TaskKind::kRegression)) {
-    findings.Add(path + ".name", absl::StrCat(train, " has ", numbers ? "numbers" : "symbols",
-                                              ", \"", entry.name, "\" is for others"));
+    findings.Add(path + ".name", train, " has ", numbers ? "numbers" : "symbols", ", \"",
+                 entry.name, "\" is for others");
     return {};
   }
   const std::string& tested = test.empty() ? train : test;

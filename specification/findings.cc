@@ -37,20 +37,20 @@ bool Findings::IsUnread(absl::string_view field) const {
   return false;
 }
 
-void Findings::Add(std::string field, std::string description) {
+void Findings::AddText(std::string field, std::string description) {
   if (IsUnread(field) || !seen_.emplace(field, description).second) return;
   problems_.push_back({std::move(field), std::move(description)});
 }
 
 void Findings::AddAll(const std::vector<catalogue::Problem>& problems) {
-  for (const catalogue::Problem& problem : problems) Add(problem.field, problem.description);
+  for (const catalogue::Problem& problem : problems) AddText(problem.field, problem.description);
 }
 
 void Findings::AddMissing(std::string field, std::string description) {
   if (ignore_missing_) return;
   const auto part = unread_.lower_bound(field);
   if (part != unread_.end() && absl::StartsWith(*part, field)) return;
-  Add(std::move(field), std::move(description));
+  AddText(std::move(field), std::move(description));
 }
 
 absl::Status ToStatus(const std::vector<catalogue::Problem>& problems, size_t most_bytes) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "catalogue/entry.h"
 #include "specification/parse.h"
@@ -23,8 +24,12 @@ class Findings {
   // Starts with the parser's problems.
   explicit Findings(const Parsed& parsed);
 
-  // Ignored if the field, or a field that contains it, could not be read.
-  void Add(std::string field, std::string description);
+  // The description is absl::StrCat of the rest. Ignored if the field, or a field that contains it,
+  // could not be read.
+  template <typename... Description>
+  void Add(absl::string_view field, const Description&... description) {
+    AddText(std::string(field), absl::StrCat(description...));
+  }
   void AddAll(const std::vector<catalogue::Problem>& problems);
   // Reports an unset required field. Ignored if a part of the field could not be read, and after
   // IgnoreMissing().
@@ -38,6 +43,7 @@ class Findings {
   bool enough() const { return problems_.size() >= kEnoughProblems; }
 
  private:
+  void AddText(std::string field, std::string description);
   bool IsUnread(absl::string_view field) const;
 
   std::vector<catalogue::Problem> problems_;

@@ -66,7 +66,7 @@ class ParameterReader {
     }
     if (!sound_) return std::nullopt;
     if (std::string mistake = models::FormulaParameterMistake(parameter_); !mistake.empty()) {
-      Refuse(path_, std::move(mistake));
+      Refuse(path_, mistake);
       return std::nullopt;
     }
     return parameter_;
@@ -79,8 +79,8 @@ class ParameterReader {
       static const std::vector<std::string> kinds = {"model", "head", "layer"};
       const auto found = absl::c_find(kinds, given.string_value());
       if (found == kinds.end()) {
-        return Refuse(field, absl::StrCat("expected model, head or layer",
-                                          catalogue::Suggestion(given.string_value(), kinds)));
+        return Refuse(field, "expected model, head or layer",
+                      catalogue::Suggestion(given.string_value(), kinds));
       }
       parameter_.per = static_cast<FormulaParameter::Per>(found - kinds.begin());
     } else if (setting == "initial") {
@@ -101,9 +101,8 @@ class ParameterReader {
         Refuse(field, ExpectedNumber(given, "expected a number above 0"));
       }
     } else {
-      Refuse(field, absl::StrCat("unknown setting of a formula's parameter",
-                                 catalogue::Suggestion(
-                                     setting, {"fixed", "initial", "per", "size", "stddev"})));
+      Refuse(field, "unknown setting of a formula's parameter",
+             catalogue::Suggestion(setting, {"fixed", "initial", "per", "size", "stddev"}));
     }
   }
 
@@ -126,8 +125,9 @@ class ParameterReader {
     return numbers;
   }
 
-  void Refuse(const std::string& field, std::string description) {
-    findings_.Add(field, std::move(description));
+  template <typename... Description>
+  void Refuse(const std::string& field, const Description&... description) {
+    findings_.Add(field, description...);
     sound_ = false;
   }
 

@@ -121,7 +121,7 @@ class Reader {
       return;
     }
     if (node.kind != Node::Kind::kMap) {
-      Unread(path, absl::StrCat("got ", Shown(node), ", expected fields and their values"));
+      Unread(path, "got ", Shown(node), ", expected fields and their values");
       return;
     }
     std::unordered_set<const FieldDescriptor*> seen;
@@ -131,7 +131,7 @@ class Reader {
       if (field == nullptr) field = type.FindFieldByCamelcaseName(name);
       if (field == nullptr) {
         const UnknownField unknown = DescribeUnknownField(type, name);
-        Unread(Below(path, name), absl::StrCat("unknown field", unknown.suggestion));
+        Unread(Below(path, name), "unknown field", unknown.suggestion);
         if (!unknown.probably.empty()) parsed_.unread.push_back(Below(path, unknown.probably));
       } else if (!seen.insert(field).second) {
         Unread(Below(path, field->name()), "given twice");
@@ -146,13 +146,15 @@ class Reader {
   // anchor's nodes again, so a small document may have very many values.
   bool Visit() {
     if (++visits_ == kMaxNodes + 1) {
-      Unread("", absl::StrCat("more than ", kMaxNodes, " values, counting those of aliases"));
+      Unread("", "more than ", kMaxNodes, " values, counting those of aliases");
     }
     return visits_ <= kMaxNodes;
   }
 
-  void Unread(const std::string& path, std::string description) {
-    parsed_.problems.push_back({path, std::move(description)});
+  // The description is absl::StrCat of the rest.
+  template <typename... Description>
+  void Unread(const std::string& path, const Description&... description) {
+    AddProblem(parsed_.problems, path, description...);
     if (!path.empty()) parsed_.unread.push_back(path);
   }
 
@@ -193,7 +195,7 @@ class Reader {
     } else if (field.cpp_type() == FieldDescriptor::CPPTYPE_DOUBLE) {
       std::optional<double> number;
       if (node.IsScalar()) number = ParseNumber(node.text);
-      if (!number) Unread(path, absl::StrCat("got ", Shown(node), ", expected a number"));
+      if (!number) Unread(path, "got ", Shown(node), ", expected a number");
       if (field.is_repeated()) {
         reflection.AddDouble(&message, &field, number.value_or(0));
       } else if (number) {
@@ -205,10 +207,10 @@ class Reader {
       if (truth) {
         reflection.SetBool(&message, &field, *truth);
       } else {
-        Unread(path, absl::StrCat("got ", Shown(node), ", expected true or false"));
+        Unread(path, "got ", Shown(node), ", expected true or false");
       }
     } else if (!node.IsScalar()) {
-      Unread(path, absl::StrCat("got ", Shown(node), ", expected text"));
+      Unread(path, "got ", Shown(node), ", expected text");
     } else {
       reflection.SetString(&message, &field, node.text);
     }
@@ -227,23 +229,22 @@ class Reader {
     }
     if (!range) {
       const bool wrong_range = list && node.IsScalar() && LooksLikeRange(node.text);
-      Unread(path, absl::StrCat("got ", Shown(node), ", expected ",
-                                wrong_range ? "a range such as \"0..9\" or \"5..60 step 5\""
-                                : list      ? "an integer or a range such as \"0..9\""
-                                            : "an integer"));
+      Unread(path, "got ", Shown(node), ", expected ",
+             wrong_range ? "a range such as \"0..9\" or \"5..60 step 5\""
+             : list      ? "an integer or a range such as \"0..9\""
+                         : "an integer");
       return;
     }
     if (range->first < limits.min || range->last > limits.max) {
-      Unread(path,
-             absl::StrCat("got ", Shown(node), ", expected ", list ? "integers" : "an integer",
-                          " from ", Text(limits.min), " to ", Text(limits.max)));
+      Unread(path, "got ", Shown(node), ", expected ", list ? "integers" : "an integer", " from ",
+             Text(limits.min), " to ", Text(limits.max));
       return;
     }
     const auto& reflection = *message.GetReflection();
     const int64_t present = list ? reflection.FieldSize(message, &field) : 0;
     if (list && range->size() + present > kMaxListValues) {
-      Unread(path, absl::StrCat("got ", Shown(node), ": ", Text(range->size()),
-                                " values, expected a list of at most ", kMaxListValues));
+      Unread(path, "got ", Shown(node), ": ", Text(range->size()),
+             " values, expected a list of at most ", kMaxListValues);
       return;
     }
     for (absl::int128 value = range->first; value <= range->last; value += range->step) {
@@ -274,7 +275,7 @@ class Reader {
     }
     constexpr int32_t kMost = std::numeric_limits<int32_t>::max();
     if (!range || range->step != 1 || range->first < -kMost || range->last > kMost) {
-      Unread(path, absl::StrCat("got ", Shown(node), ", expected a range such as \"1..20\""));
+      Unread(path, "got ", Shown(node), ", expected a range such as \"1..20\"");
       return;
     }
     lengths.set_min(static_cast<int32_t>(range->first));
@@ -287,8 +288,7 @@ class Reader {
       return;
     }
     if (node.kind != Node::Kind::kMap) {
-      Unread(path,
-             absl::StrCat("got ", Shown(node), ", expected a name, or a name with parameters"));
+      Unread(path, "got ", Shown(node), ", expected a name, or a name with parameters");
       return;
     }
     // Of the others, only a formula's parameters, whose settings may contain one list, and the
@@ -312,7 +312,7 @@ class Reader {
       } else if (name != "name" && name != "label") {
         ReadParameter(*value, field, name, depth, component);
       } else if (!value->IsScalar()) {
-        Unread(field, absl::StrCat("got ", Shown(*value), ", expected text"));
+        Unread(field, "got ", Shown(*value), ", expected text");
       } else if (name == "name") {
         component.set_name(value->text);
       } else {
@@ -324,8 +324,8 @@ class Reader {
   void ReadParameters(const Node& node, const std::string& path, int depth,
                       v1::Component& component) {
     if (node.kind != Node::Kind::kMap) {
-      Unread(Below(path, "parameters"),
-             absl::StrCat("got ", Shown(node), ", expected parameters and their values"));
+      Unread(Below(path, "parameters"), "got ", Shown(node),
+             ", expected parameters and their values");
       return;
     }
     for (const auto& [name, value] : node.children) {
@@ -356,7 +356,7 @@ class Reader {
                    google::protobuf::Value& value) {
     if (!Visit()) return false;
     if (!node.IsScalar() && (depth == 0 || node.kind == Node::Kind::kNull)) {
-      Unread(path, absl::StrCat("got ", Shown(node), ", expected a number, true, false or text"));
+      Unread(path, "got ", Shown(node), ", expected a number, true, false or text");
       return false;
     }
     const bool plain = node.kind == Node::Kind::kPlain;
@@ -394,7 +394,7 @@ Parsed ReadSpecification(const Document& document) {
   Parsed parsed;
   if (document.root == nullptr || document.root->kind == Node::Kind::kNull) {
     parsed.readable = false;
-    parsed.problems.push_back({"", "the specification is empty; it needs at least a name"});
+    AddProblem(parsed.problems, "", "the specification is empty; it needs at least a name");
     return parsed;
   }
   if (document.root->kind != Node::Kind::kMap) parsed.readable = false;

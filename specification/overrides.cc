@@ -141,9 +141,8 @@ OverriddenNetworks ResolveOverrides(absl::Span<const models::NetworkEntry* const
     if (!encoding || !network) continue;
     const v1::Component& base = specification.networks(static_cast<int>(*network));
     if (changed.name() != base.name()) {
-      findings.Add(path + ".network.name",
-                   absl::StrCat("got \"", changed.name(), "\", the network \"", base.label(),
-                                "\" is \"", base.name(), "\""));
+      findings.Add(path + ".network.name", "got \"", changed.name(), "\", the network \"",
+                   base.label(), "\" is \"", base.name(), "\"");
       continue;
     }
     v1::Component whole = base;
@@ -154,8 +153,8 @@ OverriddenNetworks ResolveOverrides(absl::Span<const models::NetworkEntry* const
              .emplace(std::make_pair(*network, *encoding),
                       OverriddenNetwork{.choice = *choice, .path = path + ".network"})
              .second) {
-      findings.Add(path, absl::StrCat("the network \"", changed.label(), "\" with the encoding \"",
-                                      one.encoding(), "\" is given twice"));
+      findings.Add(path, "the network \"", changed.label(), "\" with the encoding \"",
+                   one.encoding(), "\" is given twice");
     }
   }
   return overridden;

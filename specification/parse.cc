@@ -81,7 +81,7 @@ class Collector : public google::protobuf::io::ErrorCollector {
   explicit Collector(Parsed& parsed) : parsed_(parsed) {}
 
   void AddError(int line, int column, const std::string& message) override {
-    parsed_.problems.push_back({absl::StrCat("line ", line + 1, ", column ", column + 1), message});
+    AddProblem(parsed_.problems, absl::StrCat("line ", line + 1, ", column ", column + 1), message);
   }
 
   // The parser tolerates unknown fields and warns: Message type "lengthwise.v1.Training" has no
@@ -99,9 +99,8 @@ class Collector : public google::protobuf::io::ErrorCollector {
     }
     const UnknownField unknown = DescribeUnknownField(*type, parts[3]);
     const std::string parent = PathOf(parts[1]);
-    parsed_.problems.push_back(
-        {Below(parent, parts[3]),
-         absl::StrCat("unknown field (line ", line + 1, ")", unknown.suggestion)});
+    AddProblem(parsed_.problems, Below(parent, parts[3]), "unknown field (line ", line + 1, ")",
+               unknown.suggestion);
     if (!unknown.probably.empty()) parsed_.unread.push_back(Below(parent, unknown.probably));
   }
 

@@ -8,7 +8,6 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "catalogue/suggestion.h"
 #include "specification/catalogues.h"
 #include "specification/checks.h"
 #include "specification/components.h"
@@ -80,19 +79,13 @@ absl::StatusOr<Grid> ResolveWith(const Catalogues& catalogues, Parsed parsed,
   if (specification.compatibility().empty()) specification.set_compatibility(kPaper);
   if (readings) {
     FillCompatibility(readings->components, specification);
-  } else if (specification.compatibility() != kReferenceCode &&
-             specification.compatibility() != kPaper) {
-    findings.Add("compatibility",
-                 absl::StrCat("unknown value \"", specification.compatibility(), "\"",
-                              catalogue::Suggestion(specification.compatibility(),
-                                                    {kPaper, kReferenceCode})));
+  } else {
+    CheckOneOf("compatibility", "value", specification.compatibility(), {kPaper, kReferenceCode},
+               findings);
   }
   if (specification.keep().empty()) specification.set_keep(kKeepWeights);
-  if (const std::vector<std::string> kept = {kKeepWeights, kKeepAll, kKeepNothing};
-      std::count(kept.begin(), kept.end(), specification.keep()) == 0) {
-    findings.Add("keep", absl::StrCat("unknown value \"", specification.keep(), "\"",
-                                      catalogue::Suggestion(specification.keep(), kept)));
-  }
+  CheckOneOf("keep", "value", specification.keep(), {kKeepWeights, kKeepAll, kKeepNothing},
+             findings);
   CheckFields(specification, findings);
   // Read before FillDependent, which sets seen_up_to and converts epochs to steps.
   const bool says_what_is_seen = specification.evaluation().has_seen_up_to();

@@ -21,7 +21,7 @@ void CheckSizes(absl::string_view field, const Sizes& sizes, const tasks::TextTa
     if (size < 1) continue;  // reported elsewhere
     const absl::Status status = task.Check(size);
     if (status.ok()) continue;
-    findings.Add(std::string(field), std::string(status.message()));
+    findings.Add(field, status.message());
     return;
   }
 }
@@ -41,13 +41,12 @@ absl::Status CheckVocabulary(const tasks::TextTask& task) {
 void CheckPacking(const v1::Training& training, Findings& findings) {
   const int64_t tokens = training.packing().tokens();
   if (tokens < 1 || tokens > kMostTokens) {
-    findings.Add("training.packing.tokens",
-                 absl::StrCat("got ", tokens, ", expected an integer from 1 to ", kMostTokens));
+    findings.Add("training.packing.tokens", "got ", tokens, ", expected an integer from 1 to ",
+                 kMostTokens);
   } else if (training.batch_size() * tokens > kMostStepTokens) {
-    findings.Add("training.batch_size",
-                 absl::StrCat("got ", training.batch_size(), " sequences of ", tokens,
-                              " tokens (training.packing.tokens); expected at most ",
-                              kMostStepTokens, " tokens in a step"));
+    findings.Add("training.batch_size", "got ", training.batch_size(), " sequences of ", tokens,
+                 " tokens (training.packing.tokens); expected at most ", kMostStepTokens,
+                 " tokens in a step");
   }
 }
 
@@ -62,11 +61,11 @@ int64_t CheckText(const v1::ExperimentSpecification& specification, const std::s
                   const tasks::TextTask& task, Findings& findings) {
   // A parameter that is wrong for every size is reported as the parameter's problem.
   if (const absl::Status status = task.Check(1); !status.ok()) {
-    findings.Add(path, std::string(status.message()));
+    findings.Add(path, status.message());
     return 0;
   }
   if (const absl::Status status = CheckVocabulary(task); !status.ok()) {
-    findings.Add(path, std::string(status.message()));
+    findings.Add(path, status.message());
     return 0;
   }
   const v1::Training& training = specification.training();
@@ -89,18 +88,16 @@ int64_t CheckText(const v1::ExperimentSpecification& specification, const std::s
   const v1::Packing& packing = training.packing();
   const int64_t longest_example = task.LongestExample(training.lengths().max());
   if (longest_example > packing.tokens()) {
-    findings.Add("training.packing.tokens",
-                 absl::StrCat("got ", packing.tokens(), ", expected at least ", longest_example,
-                              ", the tokens of an example of ", training.lengths().max(),
-                              " (training.lengths.max)"));
+    findings.Add("training.packing.tokens", "got ", packing.tokens(), ", expected at least ",
+                 longest_example, ", the tokens of an example of ", training.lengths().max(),
+                 " (training.lengths.max)");
   }
   // Packing skips examples longer than a sequence: training would miss the longest ones.
   if (const int64_t augmented = tasks::LongestContinued(task, training.lengths().max());
       longest_example <= packing.tokens() && augmented > packing.tokens()) {
-    findings.Add("training.packing.tokens",
-                 absl::StrCat("got ", packing.tokens(), ", expected at least ", augmented,
-                              ", twice the tokens of an example of ", training.lengths().max(),
-                              " (training.lengths.max), which augmentation makes longer"));
+    findings.Add("training.packing.tokens", "got ", packing.tokens(), ", expected at least ",
+                 augmented, ", twice the tokens of an example of ", training.lengths().max(),
+                 " (training.lengths.max), which augmentation makes longer");
   }
   int64_t longest = tasks::LongestTraining(task, training.lengths().max(), packing.tokens(),
                                            JoinsExamples(packing));

@@ -253,17 +253,15 @@ std::optional<uint32_t> Loader::Append(const std::string& field, const Source& s
       const int32_t number = vocabularies_[side].Find(symbol, is_closed);
       if (number < 0 && known) {
         known = false;
-        problems_.Add(field,
-                      absl::StrCat(what, " has the symbol \"", platform::PrintableLine(symbol),
-                                   "\", which occurs in no ", known_in, " of the training file"));
+        problems_.Add(field, what, " has the symbol \"", platform::PrintableLine(symbol),
+                      "\", which occurs in no ", known_in, " of the training file");
       }
       set_.symbols.push_back(number);
       ++count;
     });
     if (!known) return std::nullopt;
     if (count == 0 || count > kMostLength) {
-      problems_.Add(field, absl::StrCat(what, " has ", Size(count, "symbol"), ", expected 1 to ",
-                                        kMostLength));
+      problems_.Add(field, what, " has ", Size(count, "symbol"), ", expected 1 to ", kMostLength);
       return std::nullopt;
     }
     return count;
@@ -272,19 +270,17 @@ std::optional<uint32_t> Loader::Append(const std::string& field, const Source& s
     if (!is_numbers_ && (options_.as_numbers || !values.not_whole.empty() || value < 0)) {
       const std::string number = values.not_whole.empty() ? absl::StrCat(value) : values.not_whole;
       if (source.is_test) {
-        problems_.Add(field, absl::StrCat(what, " has the number ", number,
-                                          ", but the training file has symbols, integers from 0",
-                                          WholeAdvice(number)));
+        problems_.Add(field, what, " has the number ", number,
+                      ", but the training file has symbols, integers from 0", WholeAdvice(number));
         return std::nullopt;
       }
       BecomeNumbers(field, number);
     }
     if (is_numbers_) {
       if (std::abs(value) > kLargestNumber) {
-        problems_.Add(field,
-                      absl::StrCat(what, " has the number ", value, ", expected at most ",
-                                   kLargestNumber, ", and at least ", -kLargestNumber,
-                                   ": squares of larger errors exceed float32; scale the numbers"));
+        problems_.Add(field, what, " has the number ", value, ", expected at most ", kLargestNumber,
+                      ", and at least ", -kLargestNumber,
+                      ": squares of larger errors exceed float32; scale the numbers");
         return std::nullopt;
       }
       set_.numbers.push_back(value);
@@ -293,8 +289,8 @@ std::optional<uint32_t> Loader::Append(const std::string& field, const Source& s
     const auto symbol = static_cast<int32_t>(value);
     if (const int32_t known = std::max(most_[side], most_[other]);
         source.is_test && symbol > known) {
-      problems_.Add(field, absl::StrCat(what, " has the symbol ", symbol, ", but each ", known_in,
-                                        " of the training file has symbols from 0 to ", known));
+      problems_.Add(field, what, " has the symbol ", symbol, ", but each ", known_in,
+                    " of the training file has symbols from 0 to ", known);
       return std::nullopt;
     }
     if (symbol >= kMostSymbols && beyond_.empty()) {
@@ -310,8 +306,8 @@ std::optional<uint32_t> Loader::Append(const std::string& field, const Source& s
 void Loader::Take(const Source& source, int64_t number, absl::string_view text, bool too_long) {
   const std::string field = absl::StrCat(source.name, ":", number);
   if (too_long) {
-    problems_.Add(field, absl::StrCat("has more than ", kMostLineBytes,
-                                      " bytes; is a newline missing between examples?"));
+    problems_.Add(field, "has more than ", kMostLineBytes,
+                  " bytes; is a newline missing between examples?");
     return;
   }
   if (const absl::Status status = ParseLine(text, line_); !status.ok()) {
@@ -321,9 +317,8 @@ void Loader::Take(const Source& source, int64_t number, absl::string_view text, 
     return;
   }
   if (is_text_.has_value() && *is_text_ != line_.input.is_text) {
-    problems_.Add(field,
-                  absl::StrCat("has ", line_.input.is_text ? "text" : "lists",
-                               ", but the lines before it have ", *is_text_ ? "text" : "lists"));
+    problems_.Add(field, "has ", line_.input.is_text ? "text" : "lists",
+                  ", but the lines before it have ", *is_text_ ? "text" : "lists");
     return;
   }
   is_text_ = line_.input.is_text;
@@ -348,9 +343,8 @@ void Loader::Take(const Source& source, int64_t number, absl::string_view text, 
   example.targets = *targets;
   example.length = static_cast<int32_t>(line_.length > 0 ? line_.length : *inputs);
   if (!line_.mask.empty() && line_.mask.size() != *targets) {
-    problems_.Add(field,
-                  absl::StrCat("mask has ", Size(static_cast<int64_t>(line_.mask.size()), "value"),
-                               ", expected ", *targets, ", as the target"));
+    problems_.Add(field, "mask has ", Size(static_cast<int64_t>(line_.mask.size()), "value"),
+                  ", expected ", *targets, ", as the target");
     return drop();
   }
   if (!CheckPositions(field, *inputs + *targets)) return drop();
@@ -386,10 +380,9 @@ bool Loader::CheckPositions(const std::string& field, uint32_t values) {
   have_positions_ = line_.has_positions;
   if (!line_.has_positions) return true;
   if (line_.positions.size() != values) {
-    problems_.Add(
-        field,
-        absl::StrCat("positions has ", Size(static_cast<int64_t>(line_.positions.size()), "value"),
-                     ", expected ", values, ", one for each of the input and the target"));
+    problems_.Add(field, "positions has ",
+                  Size(static_cast<int64_t>(line_.positions.size()), "value"), ", expected ",
+                  values, ", one for each of the input and the target");
     return false;
   }
   if (is_numbers_) {
@@ -408,8 +401,8 @@ absl::Status Loader::Read(const File& file, bool is_test, std::vector<ReadExampl
                           std::string& sha256, int64_t& bytes) {
   ASSIGN_OR_RETURN(const platform::FileStatus before, platform::GetFileStatus(file.path));
   if (before.size > kMostFileBytes) {
-    problems_.Add(file.name, absl::StrCat("has ", before.size, " bytes, expected at most ",
-                                          kMostFileBytes, " (1 GiB)"));
+    problems_.Add(file.name, "has ", before.size, " bytes, expected at most ", kMostFileBytes,
+                  " (1 GiB)");
     return absl::OkStatus();
   }
   examples_ = &examples;
@@ -459,12 +452,11 @@ void Loader::CheckSymbols(const File& train) {
   if (*is_text_) {
     const size_t most = std::max(vocabularies_[kInput].size(), vocabularies_[kTarget].size());
     if (most > static_cast<size_t>(kMostSymbols)) {
-      problems_.Add(train.name, absl::StrCat("has ", most, " distinct symbols, expected at most ",
-                                             kMostSymbols));
+      problems_.Add(train.name, "has ", most, " distinct symbols, expected at most ", kMostSymbols);
     }
   } else if (!is_numbers_ && !beyond_.empty()) {
-    problems_.Add(beyond_field_, absl::StrCat("has the symbol ", beyond_,
-                                              ", expected integers from 0 to ", kMostSymbols - 1));
+    problems_.Add(beyond_field_, "has the symbol ", beyond_, ", expected integers from 0 to ",
+                  kMostSymbols - 1);
   }
 }
 
@@ -518,8 +510,8 @@ void Loader::DropUncounted(const std::string& name, std::vector<ReadExample>& ex
     if (!read.is_counted && line == 0) line = read.line;
     if (!counted.insert(read.example.length).second) continue;
     problems_.Add(absl::StrCat(name, ":", read.line),
-                  absl::StrCat("mask is 0 throughout, as in all lines of length ",
-                               read.example.length, ": at least one needs a 1"));
+                  "mask is 0 throughout, as in all lines of length ", read.example.length,
+                  ": at least one needs a 1");
   }
   const size_t dropped = std::erase_if(examples, [](const auto& read) { return !read.is_counted; });
   if (dropped == 0) return;
@@ -699,11 +691,6 @@ std::string ExampleSet::ShowInput(const Example& example) const {
 
 std::string ExampleSet::ShowTarget(const Example& example) const {
   return Show(*this, target_vocabulary, example.first + example.inputs, example.targets);
-}
-
-void Problems::Add(std::string field, std::string description) {
-  ++all;
-  if (named.size() < kMostProblems) named.push_back({std::move(field), std::move(description)});
 }
 
 absl::Status Problems::ToStatus() const {

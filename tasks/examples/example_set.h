@@ -160,7 +160,12 @@ struct Problems {
   std::vector<catalogue::Problem> named;  // at most kMostProblems
   int64_t all = 0;
 
-  void Add(std::string field, std::string description);
+  // The description is absl::StrCat of the rest.
+  template <typename... Description>
+  void Add(absl::string_view field, const Description&... description) {
+    ++all;
+    if (named.size() < kMostProblems) AddProblem(named, field, description...);
+  }
   // One INVALID_ARGUMENT with a line for each problem. OK if there are none.
   absl::Status ToStatus() const;
 };
