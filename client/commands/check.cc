@@ -127,8 +127,7 @@ void AddCheck(Command root, Program& program) {
   const Command command = program.AddCommand(
       root, "check", "Tries your own networks on random input before you train them", kOfflineGroup,
       "lengthwise check my.yaml", [&program, path]() -> absl::StatusOr<int> {
-        ASSIGN_OR_RETURN(const auto text, ReadSpecification(*path));
-        ASSIGN_OR_RETURN(const ResolvedFile read, ResolveFile(*path, text));
+        ASSIGN_OR_RETURN(const ResolvedFile read, ResolveFile(*path));
         const v1::ExperimentSpecification& specification = read.grid.specification;
         ASSIGN_OR_RETURN(const TaskShape shape,
                          ShapeOf(specification.tasks(0), specification.training().lengths(),

@@ -162,8 +162,7 @@ absl::StatusOr<int> DrawFormulas(Program& program, const FormulaDrawing& drawing
     return absl::InvalidArgumentError(absl::StrCat(
         "--out: got ", drawing.out, ", expected a name that ends in .svg, .png or .pdf"));
   }
-  ASSIGN_OR_RETURN(const auto text, ReadSpecification(drawing.specification));
-  ASSIGN_OR_RETURN(const auto resolved, ResolveFile(drawing.specification, text));
+  ASSIGN_OR_RETURN(const auto resolved, ResolveFile(drawing.specification));
   const v1::ExperimentSpecification& specification = resolved.grid.specification;
   const models::EncodingContext context = ContextOf(specification);
   int64_t tokens = drawing.tokens;

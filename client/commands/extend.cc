@@ -77,19 +77,14 @@ absl::Status ConfirmExtension(Program& program, Connection& connection,
     return absl::OkStatus();
   }
   std::string command = absl::StrCat("lengthwise extend ", name);
-  const auto add = [&](absl::string_view option, const std::string& value,
-                       const std::string& otherwise) {
-    if (value != otherwise) {
-      absl::StrAppend(&command, " --", option, " ", platform::ShellWord(value));
-    }
+  const auto add = [&](absl::string_view option, const std::string& value) {
+    if (!value.empty()) absl::StrAppend(&command, " --", option, " ", platform::ShellWord(value));
   };
-  add("seeds", options.seeds, "");
-  add("weight_seeds", options.weight_seeds, "");
-  add("data_seeds", options.data_seeds, "");
-  add("device", options.workers.device, LocalWorkers().device);
-  add("workers", absl::StrCat(options.workers.count), absl::StrCat(LocalWorkers().count));
-  add("threads", absl::StrCat(options.workers.threads), absl::StrCat(LocalWorkers().threads));
-  absl::StrAppend(&command, options.watch ? " --watch" : "", program.WhereArguments());
+  add("seeds", options.seeds);
+  add("weight_seeds", options.weight_seeds);
+  add("data_seeds", options.data_seeds);
+  absl::StrAppend(&command, WorkerArguments(options.workers), options.watch ? " --watch" : "",
+                  program.WhereArguments());
   return program.Confirm(absl::StrCat("adds ", FormatCount(static_cast<int64_t>(trials)),
                                       trials == 1 ? " trial to " : " trials to ", name,
                                       "; estimated time: ", estimate.text),

@@ -64,15 +64,11 @@ std::string WhatIsKept(Connection& connection, const std::string& experiment) {
 
 std::string HowToResume(const std::string& experiment, const std::string& data_dir,
                         const LocalWorkers& workers) {
-  const LocalWorkers usual;
-  std::string options;
-  if (workers.device != usual.device) absl::StrAppend(&options, " --device ", workers.device);
-  if (workers.count != usual.count) absl::StrAppend(&options, " --workers ", workers.count);
-  if (workers.threads != usual.threads) absl::StrAppend(&options, " --threads ", workers.threads);
   const std::string name = ShortName(experiment);
   const std::string directory = platform::ShellWord(data_dir);
-  return absl::StrCat("\n  lengthwise run ", name, " --data_dir ", directory, options,
-                      "\n  lengthwise show ", name, " --data_dir ", directory);
+  return absl::StrCat("\n  lengthwise run ", name, " --data_dir ", directory,
+                      WorkerArguments(workers), "\n  lengthwise show ", name, " --data_dir ",
+                      directory);
 }
 
 }  // namespace
@@ -91,6 +87,15 @@ void AddWorkerOptions(Command command, LocalWorkers& workers) {
                  "Threads per worker on the CPU. Results do not depend on it")
       .Range(1, 256)
       .ShowDefault();
+}
+
+std::string WorkerArguments(const LocalWorkers& workers) {
+  const LocalWorkers usual;
+  std::string options;
+  if (workers.device != usual.device) absl::StrAppend(&options, " --device ", workers.device);
+  if (workers.count != usual.count) absl::StrAppend(&options, " --workers ", workers.count);
+  if (workers.threads != usual.threads) absl::StrAppend(&options, " --threads ", workers.threads);
+  return options;
 }
 
 int WorkerCount(const LocalWorkers& workers, size_t trials) {

@@ -20,6 +20,8 @@ struct LocalWorkers {
 };
 
 void AddWorkerOptions(Command command, LocalWorkers& workers);
+// The options that give these workers: " --device cuda:0 --workers 2". Empty for the defaults.
+std::string WorkerArguments(const LocalWorkers& workers);
 
 // Returns the requested number. By default: on a GPU one worker, which trains many trials at once;
 // on the CPU as many workers as the usable CPUs (platform/usable_cpus.h) have room for, at most one

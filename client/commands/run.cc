@@ -120,8 +120,7 @@ absl::StatusOr<int> Run(Program& program, const RunOptions& options) {
                      " needs the file of a specification, not the name of an experiment"));
   }
   if (!named) {
-    ASSIGN_OR_RETURN(const auto text, ReadSpecification(options.specification));
-    ASSIGN_OR_RETURN(read, ResolveFile(options.specification, text));
+    ASSIGN_OR_RETURN(read, ResolveFile(options.specification));
     for (const std::string& warning : read.examples.warnings) {
       program.err() << "warning: " << warning << "\n";
     }

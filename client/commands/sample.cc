@@ -188,8 +188,7 @@ absl::StatusOr<int> SampleFiles(Program& program, const SampleOptions& options) 
         " is for a task by its name; the examples of a specification's file are shown as "
         "they are"));
   }
-  ASSIGN_OR_RETURN(const auto text, ReadSpecification(options.task));
-  ASSIGN_OR_RETURN(const auto resolved, ResolveFile(options.task, text));
+  ASSIGN_OR_RETURN(const auto resolved, ResolveFile(options.task));
   Table table({{.header = "task"},
                {.header = "part"},
                {.header = "length", .align = Table::Align::kRight},

@@ -58,7 +58,10 @@ std::string DescribeComponent(const v1::Component& component) {
                             : absl::StrCat(component.name(), " (", parameters, ")");
 }
 
-void Field(Program& program, const char* name, const std::string& value) {
+// The value is absl::StrCat of the rest.
+template <typename... Text>
+void Field(Program& program, const char* name, const Text&... parts) {
+  const std::string value = absl::StrCat(parts...);
   if (value.empty()) return;
   program.out() << "  " << PadRight(name, 14) << Wrap(value, std::max(40, program.width()), 16)
                 << "\n";
@@ -134,10 +137,9 @@ absl::StatusOr<int> ShowExperiment(Program& program, Connection& connection,
   Field(program, "warning", experiment.storage_fault());
   if (experiment.has_disk_use()) {
     const v1::DiskUse& use = experiment.disk_use();
-    Field(program, "on disk",
-          absl::StrCat(FormatBytes(use.artifact_bytes()), " in ",
-                       Counted(use.artifacts(), "checkpoint"), ", ", FormatBytes(use.event_bytes()),
-                       " in ", Counted(use.events(), "event")));
+    Field(program, "on disk", FormatBytes(use.artifact_bytes()), " in ",
+          Counted(use.artifacts(), "checkpoint"), ", ", FormatBytes(use.event_bytes()), " in ",
+          Counted(use.events(), "event"));
   }
   program.out() << "\n";
   const bool narrow = program.is_terminal;
@@ -192,7 +194,7 @@ absl::StatusOr<int> ShowExperiment(Program& program, Connection& connection,
 void ShowHistory(Program& program, Connection& connection, const v1::Trial& trial) {
   const auto changes = connection.ListStateChanges(trial.name());
   if (!changes.ok()) {
-    Field(program, "history", absl::StrCat("cannot be read: ", changes.status().message()));
+    Field(program, "history", "cannot be read: ", changes.status().message());
     return;
   }
   program.out() << "\n";
@@ -250,14 +252,12 @@ absl::StatusOr<int> ShowTrial(Program& program, Connection& connection, const v1
   Field(program, "encoding", DescribeComponent(specification.encoding()));
   Field(program, "evaluates", specification.evaluated_trial());
   Field(program, "learning rate", FormatExact(specification.learning_rate()));
-  Field(
-      program, "seeds",
-      absl::StrCat("weights ", specification.weight_seed(), ", data ", specification.data_seed()));
-  Field(program, "training",
-        absl::StrCat(FormatCount(training.steps()), " steps of ", training.batch_size(),
-                     " sequences, lengths ", training.lengths().min(), " to ",
-                     training.lengths().max(), ", ", training.precision()));
-  Field(program, "attempt", absl::StrCat(trial.attempt()));
+  Field(program, "seeds", "weights ", specification.weight_seed(), ", data ",
+        specification.data_seed());
+  Field(program, "training", FormatCount(training.steps()), " steps of ", training.batch_size(),
+        " sequences, lengths ", training.lengths().min(), " to ", training.lengths().max(), ", ",
+        training.precision());
+  Field(program, "attempt", trial.attempt());
   Field(program, "worker", trial.worker());
   Field(program, "checkpoint",
         trial.checkpoint_step() > 0
@@ -271,28 +271,24 @@ absl::StatusOr<int> ShowTrial(Program& program, Connection& connection, const v1
     if (const std::string title = LossTitle(specification); !title.empty()) {
       ASSIGN_OR_RETURN(auto losses, FinalLosses(connection, trial.name(), specification));
       const TrialView::Accuracy& loss = losses[trial.name()];
-      if (loss.seen) Field(program, "seen", absl::StrCat(title, " ", FormatLoss(*loss.seen)));
-      if (loss.unseen) Field(program, "unseen", absl::StrCat(title, " ", FormatLoss(*loss.unseen)));
+      if (loss.seen) Field(program, "seen", title, " ", FormatLoss(*loss.seen));
+      if (loss.unseen) Field(program, "unseen", title, " ", FormatLoss(*loss.unseen));
     } else {
       if (outcome.seen_accuracy() >= 0) {
-        Field(program, "seen", absl::StrCat(FormatPercent(outcome.seen_accuracy()), " %"));
+        Field(program, "seen", FormatPercent(outcome.seen_accuracy()), " %");
       }
       if (outcome.unseen_accuracy() >= 0) {
-        Field(program, "unseen", absl::StrCat(FormatPercent(outcome.unseen_accuracy()), " %"));
+        Field(program, "unseen", FormatPercent(outcome.unseen_accuracy()), " %");
       }
     }
     Field(program, "stopped early", outcome.stop_reason());
-    Field(program, "took",
-          absl::StrCat(FormatClock(absl::Seconds(outcome.training_seconds())), " training, ",
-                       FormatClock(absl::Seconds(outcome.evaluation_seconds())), " evaluation"));
-    Field(program, "ran on",
-          absl::StrCat(provenance.device(), " ", provenance.instruction_set(), ", ",
-                       provenance.threads(), " threads, ", provenance.host()));
-    Field(program, "with",
-          absl::StrCat("lengthwise ", provenance.program_version(), " ",
-                       provenance.source_revision(), ", LibTorch ", provenance.libtorch_version(),
-                       provenance.cuda_version().empty() ? "" : ", CUDA ",
-                       provenance.cuda_version()));
+    Field(program, "took", FormatClock(absl::Seconds(outcome.training_seconds())), " training, ",
+          FormatClock(absl::Seconds(outcome.evaluation_seconds())), " evaluation");
+    Field(program, "ran on", provenance.device(), " ", provenance.instruction_set(), ", ",
+          provenance.threads(), " threads, ", provenance.host());
+    Field(program, "with", "lengthwise ", provenance.program_version(), " ",
+          provenance.source_revision(), ", LibTorch ", provenance.libtorch_version(),
+          provenance.cuda_version().empty() ? "" : ", CUDA ", provenance.cuda_version());
     Field(program, "kernels", provenance.kernels());
   }
   ShowHistory(program, connection, trial);

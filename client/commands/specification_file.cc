@@ -115,12 +115,12 @@ absl::StatusOr<v1::SpecificationText> ReadSpecification(const std::string& given
   return text;
 }
 
-absl::StatusOr<ResolvedFile> ResolveFile(const std::string& path,
-                                         const v1::SpecificationText& text) {
+absl::StatusOr<ResolvedFile> ResolveFile(const std::string& path) {
   // The status is not sent over the network, so every problem can be listed.
   const specification::Limits limits{.max_problem_bytes = 1 << 20};
   ResolvedFile resolved;
-  specification::Parsed parsed = specification::Parse(text.format(), text.text());
+  ASSIGN_OR_RETURN(resolved.text, ReadSpecification(path));
+  specification::Parsed parsed = specification::Parse(resolved.text.format(), resolved.text.text());
   const std::string ready = ReadySpecification(path);
   resolved.examples = AttachExamples(ready.empty() ? path : ready, parsed);
   absl::StatusOr<specification::Grid> grid =
@@ -247,15 +247,16 @@ std::shared_ptr<const tasks::examples::ExampleSet> Attach(const std::string& spe
           is_missing ? DidYouMean(path, /*specifications=*/false,
                                   "; a relative path begins at the specification's folder")
                      : "";
-      parsed.problems.push_back({is_train   ? field + ".train"
-                                 : is_named ? field + ".test"
-                                            : field,
-                                 absl::StrCat(loaded.status().message(), advice)});
+      AddProblem(parsed.problems,
+                 is_train   ? field + ".train"
+                 : is_named ? field + ".test"
+                            : field,
+                 loaded.status().message(), advice);
     }
     parsed.problems.insert(parsed.problems.end(), problems.named.begin(), problems.named.end());
     const int64_t others = problems.all - static_cast<int64_t>(problems.named.size());
     if (others > 0) {
-      parsed.problems.push_back({"", absl::StrCat("and ", others, " more in the task's files")});
+      AddProblem(parsed.problems, "", "and ", others, " more in the task's files");
     }
     return nullptr;
   }
@@ -263,9 +264,8 @@ std::shared_ptr<const tasks::examples::ExampleSet> Attach(const std::string& spe
                        int64_t bytes) {
     const std::string& given = parameters.String(name);
     if (!given.empty() && given != sha256) {
-      parsed.problems.push_back(
-          {absl::StrCat(field, ".", name),
-           absl::StrCat("got ", given, ", ", file.name, " has ", sha256, ": it is another file")});
+      AddProblem(parsed.problems, absl::StrCat(field, ".", name), "got ", given, ", ", file.name,
+                 " has ", sha256, ": it is another file");
     }
     Set(task, name, sha256);
     attached.files.push_back({file.path, file.name, sha256, bytes});
@@ -275,9 +275,9 @@ std::shared_ptr<const tasks::examples::ExampleSet> Attach(const std::string& spe
   Set(task, "contents", tasks::examples::ToText(tasks::examples::ContentsOf(*loaded)));
   const bool has_numbers = loaded->set->form == tasks::examples::Form::kNumbers;
   if (is_text && !loaded->set->mask.empty()) {
-    parsed.problems.push_back({field,
-                               "has lines with a mask; a language model's answers count "
-                               "whole: leave the mask out"});
+    AddProblem(parsed.problems, field,
+               "has lines with a mask; a language model's answers count "
+               "whole: leave the mask out");
   }
   if (!loaded->first_number.field.empty() &&
       NoneLearns(tasks::TaskKind::kRegression, parsed.specification)) {
@@ -333,8 +333,8 @@ void RefuseEpochs(const tasks::examples::ExampleSet& set, specification::Parsed&
     absl::StrAppend(&advice, ", ", static_cast<int64_t>(std::min(steps, 1e15)),
                     " for as many examples as ", training.epochs(), " epochs have");
   }
-  parsed.problems.push_back(
-      {"training.epochs", absl::StrCat("every step draws anew from the task's file: ", advice)});
+  AddProblem(parsed.problems, "training.epochs",
+             "every step draws anew from the task's file: ", advice);
   parsed.unread.insert(parsed.unread.end(), {"training.epochs", "training.steps"});
 }
 
@@ -400,7 +400,7 @@ void AttachNetwork(const std::string& specification_path, const std::string& fie
                                      : "");
   if (file.path.empty()) return;
   const auto fail = [&](absl::string_view why) {
-    parsed.problems.push_back({field + ".file", std::string(why)});
+    AddProblem(parsed.problems, field + ".file", why);
     parsed.unread.push_back(field + ".file");
   };
   const absl::StatusOr<std::string> archive = MakeArchive(file.path);

@@ -52,16 +52,16 @@ AttachedExamples AttachExamples(const std::string& specification_path,
                                 specification::Parsed& parsed);
 
 struct ResolvedFile {
+  v1::SpecificationText text;
   specification::Grid grid;
   // Example files of its tasks. If there are any, the server is given the grid's specification
   // instead of the text.
   AttachedExamples examples;
 };
 
-// Resolves it as the server would, with the example files that it names. INVALID_ARGUMENT has a
-// first line "PATH is not valid:" and a line for each problem.
-absl::StatusOr<ResolvedFile> ResolveFile(const std::string& path,
-                                         const v1::SpecificationText& text);
+// Reads it (ReadSpecification) and resolves it as the server would, with the example files that it
+// names. INVALID_ARGUMENT has a first line "PATH is not valid:" and a line for each problem.
+absl::StatusOr<ResolvedFile> ResolveFile(const std::string& path);
 
 // "2 trials in 2 packs".
 std::string DescribeGrid(const specification::Grid& grid);

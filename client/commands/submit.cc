@@ -48,9 +48,8 @@ absl::StatusOr<int> Submit(Program& program, SubmitOptions options) {
   if (options.watch && program.output == "csv") {
     return absl::InvalidArgumentError("--output: got \"csv\", --watch prints table or json");
   }
-  ASSIGN_OR_RETURN(auto text, ReadSpecification(options.path));
   // Validates first, so that mistakes are reported without a server.
-  ASSIGN_OR_RETURN(auto resolved, ResolveFile(options.path, text));
+  ASSIGN_OR_RETURN(auto resolved, ResolveFile(options.path));
   for (const std::string& warning : resolved.examples.warnings) {
     program.err() << "warning: " << warning << "\n";
   }
@@ -62,7 +61,7 @@ absl::StatusOr<int> Submit(Program& program, SubmitOptions options) {
   request.set_request_id(options.request_id.empty() ? RandomRequestId() : options.request_id);
   request.set_owner(options.owner.empty() ? connection->DefaultOwner() : options.owner);
   if (resolved.examples.files.empty()) {
-    *request.mutable_specification_text() = text;
+    *request.mutable_specification_text() = resolved.text;
   } else {
     *request.mutable_specification() = resolved.grid.specification;
   }

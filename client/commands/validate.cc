@@ -82,8 +82,7 @@ void AddValidate(Command root, Program& program) {
       root, "validate", "Checks a specification and lists every mistake", kOfflineGroup,
       "lengthwise validate experiments/quickstart.yaml",
       [&program, path, resolved, archives]() -> absl::StatusOr<int> {
-        ASSIGN_OR_RETURN(auto text, ReadSpecification(*path));
-        ASSIGN_OR_RETURN(const auto read, ResolveFile(*path, text));
+        ASSIGN_OR_RETURN(const auto read, ResolveFile(*path));
         const specification::Grid& grid = read.grid;
         for (const ExampleFile& file : read.examples.files) {
           std::error_code error;
