@@ -46,9 +46,8 @@ void CheckHeads(const catalogue::Parameters& parameters, absl::string_view path,
                 std::vector<catalogue::Problem>& problems) {
   const int64_t heads = parameters.Int("heads"), d_model = parameters.Int("d_model");
   if (d_model % heads == 0) return;
-  problems.push_back({.field = absl::StrCat(path, ".heads"),
-                      .description = absl::StrCat(heads, " heads do not divide d_model = ", d_model,
-                                                  "; use a divisor of it")});
+  AddProblem(problems, absl::StrCat(path, ".heads"), heads,
+             " heads do not divide d_model = ", d_model, "; use a divisor of it");
 }
 
 EncodingContext TransformerContext(const catalogue::Parameters& parameters) {
@@ -78,9 +77,8 @@ void CheckEncoder(const catalogue::Parameters& parameters, absl::string_view pat
                   std::vector<catalogue::Problem>& problems) {
   CheckHeads(parameters, path, problems);
   if (parameters.Bool("dropout_at_evaluation") && parameters.Double("dropout") == 0) {
-    problems.push_back(
-        {.field = absl::StrCat(std::string(path), ".dropout_at_evaluation"),
-         .description = "has no effect without dropout; set dropout, or leave it out"});
+    AddProblem(problems, absl::StrCat(path, ".dropout_at_evaluation"),
+               "has no effect without dropout; set dropout, or leave it out");
   }
 }
 
@@ -126,14 +124,18 @@ NetworkEntry Encoder() {
       TransformerContext};
 }
 
-void CheckLoops(const catalogue::Parameters& parameters, absl::string_view path,
-                std::vector<catalogue::Problem>& problems) {
+// `check` is that of the network without a loop.
+template <auto check>
+void CheckLooped(const catalogue::Parameters& parameters, absl::string_view path,
+                 std::vector<catalogue::Problem>& problems) {
+  check(parameters, path, problems);
   if (parameters.Int("loops") > 0 || parameters.Double("loops_per_token") > 0) return;
-  problems.push_back({.field = absl::StrCat(path, ".loops"),
-                      .description = "got 0, and no loops_per_token: set either above 0"});
+  AddProblem(problems, absl::StrCat(path, ".loops"),
+             "got 0, and no loops_per_token: set either above 0");
 }
 
 // `entry` with a loop around its blocks.
+template <auto check>
 NetworkEntry Looped(NetworkEntry entry, const std::string& name, const std::string& title) {
   entry.documentation = absl::StrCat(
       "The network ", entry.name,
@@ -158,19 +160,12 @@ NetworkEntry Looped(NetworkEntry entry, const std::string& name, const std::stri
        {.name = "inject_input",
         .default_value = true,
         .documentation = "Adds e in every loop. False: only in the first."}});
+  entry.check = CheckLooped<check>;
   return entry;
-}
-
-void CheckLoopedEncoder(const catalogue::Parameters& parameters, absl::string_view path,
-                        std::vector<catalogue::Problem>& problems) {
-  CheckEncoder(parameters, path, problems);
-  CheckLoops(parameters, path, problems);
 }
 
 NetworkEntry LoopedEncoder() {
-  NetworkEntry entry = Looped(Encoder(), "looped_encoder", "Looped Transformer encoder");
-  entry.check = CheckLoopedEncoder;
-  return entry;
+  return Looped<CheckEncoder>(Encoder(), "looped_encoder", "Looped Transformer encoder");
 }
 
 NetworkEntry LayerwiseEncoder() {
@@ -235,15 +230,12 @@ void CheckPositionalAttention(const catalogue::Parameters& parameters, absl::str
   if (parameters.String("rotary") == "none") return;
   const std::string field = absl::StrCat(path, ".rotary");
   if (parameters.String("attention_by") != "input" || !parameters.Bool("input_positions")) {
-    problems.push_back(
-        {.field = field,
-         .description =
-             "rotates queries and keys of an input that already has positions: set attention_by: "
-             "input and input_positions: true, or \"none\" and the encoding \"rope\""});
+    AddProblem(problems, field,
+               "rotates queries and keys of an input that already has positions: set attention_by: "
+               "input and input_positions: true, or \"none\" and the encoding \"rope\"");
   } else if (parameters.Int("d_model") % 2 != 0) {
-    problems.push_back({.field = field,
-                        .description = absl::StrCat("rotates pairs of features; d_model = ",
-                                                    parameters.Int("d_model"), " is odd")});
+    AddProblem(problems, field, "rotates pairs of features; d_model = ", parameters.Int("d_model"),
+               " is odd");
   }
 }
 
@@ -421,8 +413,7 @@ void CheckTapeRnn(const catalogue::Parameters& parameters, absl::string_view pat
                   std::vector<catalogue::Problem>& problems) {
   const auto sizes = WriteLayers(parameters.String("write_layers"));
   if (sizes.ok()) return;
-  problems.push_back({.field = absl::StrCat(path, ".write_layers"),
-                      .description = std::string(sizes.status().message())});
+  AddProblem(problems, absl::StrCat(path, ".write_layers"), sizes.status().message());
 }
 
 NetworkEntry TapeRnn() {
@@ -505,32 +496,23 @@ NetworkEntry CausalDecoder() {
       CausalDecoderContext};
 }
 
-void CheckLoopedDecoder(const catalogue::Parameters& parameters, absl::string_view path,
-                        std::vector<catalogue::Problem>& problems) {
-  CheckHeads(parameters, path, problems);
-  CheckLoops(parameters, path, problems);
-}
-
 NetworkEntry LoopedDecoder() {
-  NetworkEntry entry = Looped(CausalDecoder(), "looped_decoder", "Looped Transformer decoder");
-  entry.check = CheckLoopedDecoder;
-  return entry;
+  return Looped<CheckHeads>(CausalDecoder(), "looped_decoder", "Looped Transformer decoder");
 }
 
 void CheckPython(const catalogue::Parameters& parameters, absl::string_view path,
                  std::vector<catalogue::Problem>& problems) {
   for (const char* name : {"file", "class"}) {
     if (!parameters.String(name).empty()) continue;
-    problems.push_back({.field = absl::StrCat(path, ".", name),
-                        .description = "required, as in {name: python, file: my_network.py, class: "
-                                       "MyNetwork}"});
+    AddProblem(problems, absl::StrCat(path, ".", name),
+               "required, as in {name: python, file: my_network.py, class: "
+               "MyNetwork}");
   }
   if (!problems.empty() || !parameters.String("file_sha256").empty()) return;
-  problems.push_back(
-      {.field = absl::StrCat(path, ".file"),
-       .description = absl::StrCat("nothing is known of the file ", parameters.String("file"),
-                                   "; submit the specification with `lengthwise submit`, which "
-                                   "uploads it, or train with `lengthwise run`")});
+  AddProblem(problems, absl::StrCat(path, ".file"), "nothing is known of the file ",
+             parameters.String("file"),
+             "; submit the specification with `lengthwise submit`, which "
+             "uploads it, or train with `lengthwise run`");
 }
 
 // Sizes for estimates of time and memory; the module's own are unknown.
@@ -637,7 +619,7 @@ bool ReadsInOrder(absl::string_view network) {
 }
 
 absl::Span<const NetworkEntry* const> NetworkEntries() {
-#define LENGTHWISE_ENTRY(Name) new NetworkEntry(Name()),
+#define LENGTHWISE_ENTRY(Name, Made) new NetworkEntry(Name()),
   static const auto& entries = *new std::vector<const NetworkEntry*>{
       LENGTHWISE_NETWORKS(LENGTHWISE_ENTRY) LENGTHWISE_LANGUAGE_MODELS(LENGTHWISE_ENTRY)};
 #undef LENGTHWISE_ENTRY

@@ -447,11 +447,4 @@ absl::StatusOr<std::unique_ptr<LanguageModel>> CreateCausalDecoder(
   return decoder;
 }
 
-absl::StatusOr<std::unique_ptr<LanguageModel>> CreateLoopedDecoder(
-    const catalogue::Parameters& parameters, absl::string_view encoding_name,
-    const catalogue::Parameters& encoding_parameters, const LanguageModelShape& shape,
-    ParameterLayout& layout) {
-  return CreateCausalDecoder(parameters, encoding_name, encoding_parameters, shape, layout);
-}
-
 }  // namespace lengthwise::models

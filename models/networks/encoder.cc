@@ -193,11 +193,4 @@ absl::StatusOr<std::unique_ptr<Network>> CreateEncoder(
   return encoder;
 }
 
-absl::StatusOr<std::unique_ptr<Network>> CreateLoopedEncoder(
-    const catalogue::Parameters& parameters, absl::string_view encoding_name,
-    const catalogue::Parameters& encoding_parameters, const NetworkShape& shape,
-    ParameterLayout& layout) {
-  return CreateEncoder(parameters, encoding_name, encoding_parameters, shape, layout);
-}
-
 }  // namespace lengthwise::models

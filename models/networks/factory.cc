@@ -16,7 +16,7 @@ namespace lengthwise::models {
 namespace {
 
 // Same order as NetworkEntries, which expands the same lists: networks, then language models.
-#define LENGTHWISE_CREATE(Name) Create##Name,
+#define LENGTHWISE_CREATE(Name, Made) Create##Made,
 constexpr CreateModel<Network, NetworkShape>* kCreateNetwork[] = {
     LENGTHWISE_NETWORKS(LENGTHWISE_CREATE)};
 constexpr CreateModel<LanguageModel, LanguageModelShape>* kCreateLanguageModel[] = {

@@ -20,10 +20,10 @@ using CreateModel = absl::StatusOr<std::unique_ptr<Model>>(
     const catalogue::Parameters& parameters, absl::string_view encoding_name,
     const catalogue::Parameters& encoding_parameters, const Shape& shape, ParameterLayout& layout);
 
-#define LENGTHWISE_CREATE(Name) CreateModel<Network, NetworkShape> Create##Name;
+#define LENGTHWISE_CREATE(Name, Made) CreateModel<Network, NetworkShape> Create##Made;
 LENGTHWISE_NETWORKS(LENGTHWISE_CREATE)
 #undef LENGTHWISE_CREATE
-#define LENGTHWISE_CREATE(Name) CreateModel<LanguageModel, LanguageModelShape> Create##Name;
+#define LENGTHWISE_CREATE(Name, Made) CreateModel<LanguageModel, LanguageModelShape> Create##Made;
 LENGTHWISE_LANGUAGE_MODELS(LENGTHWISE_CREATE)
 #undef LENGTHWISE_CREATE
 
