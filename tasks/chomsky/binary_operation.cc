@@ -91,9 +91,7 @@ const TaskEntry& BinaryAddition() {
       "context-sensitive",
       0.5,
       /*permutation_invariant=*/false,
-      [](const catalogue::Parameters&) -> std::unique_ptr<Task> {
-        return std::make_unique<BinaryAdditionTask>();
-      }};
+      CreateWithoutParameters<BinaryAdditionTask>};
   return entry;
 }
 
@@ -111,9 +109,7 @@ const TaskEntry& BinaryMultiplication() {
       "context-sensitive",
       0.5,
       /*permutation_invariant=*/false,
-      [](const catalogue::Parameters&) -> std::unique_ptr<Task> {
-        return std::make_unique<BinaryMultiplicationTask>();
-      }};
+      CreateWithoutParameters<BinaryMultiplicationTask>};
   return entry;
 }
 

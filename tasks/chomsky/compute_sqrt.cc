@@ -40,9 +40,7 @@ const TaskEntry& ComputeSqrt() {
       "context-sensitive",
       0.5,
       /*permutation_invariant=*/false,
-      [](const catalogue::Parameters&) -> std::unique_ptr<Task> {
-        return std::make_unique<ComputeSqrtTask>();
-      }};
+      CreateWithoutParameters<ComputeSqrtTask>};
   return entry;
 }
 

@@ -35,9 +35,7 @@ const TaskEntry& EvenPairs() {
       "regular",
       0.5,
       /*permutation_invariant=*/false,
-      [](const catalogue::Parameters&) -> std::unique_ptr<Task> {
-        return std::make_unique<EvenPairsTask>();
-      }};
+      CreateWithoutParameters<EvenPairsTask>};
   return entry;
 }
 

@@ -63,9 +63,7 @@ const TaskEntry& MissingDuplicateString() {
       "context-sensitive",
       0.5,
       /*permutation_invariant=*/false,
-      [](const catalogue::Parameters&) -> std::unique_ptr<Task> {
-        return std::make_unique<MissingDuplicateStringTask>();
-      }};
+      CreateWithoutParameters<MissingDuplicateStringTask>};
   return entry;
 }
 

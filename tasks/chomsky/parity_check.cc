@@ -32,9 +32,7 @@ const TaskEntry& ParityCheck() {
                      "regular",
                      0.5,
                      /*permutation_invariant=*/true,
-                     [](const catalogue::Parameters&) -> std::unique_ptr<Task> {
-                       return std::make_unique<ParityCheckTask>();
-                     }};
+                     CreateWithoutParameters<ParityCheckTask>};
   return entry;
 }
 

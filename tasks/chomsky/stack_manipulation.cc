@@ -67,9 +67,7 @@ const TaskEntry& StackManipulation() {
       "deterministic context-free",
       0.5,
       /*permutation_invariant=*/false,
-      [](const catalogue::Parameters&) -> std::unique_ptr<Task> {
-        return std::make_unique<StackManipulationTask>();
-      }};
+      CreateWithoutParameters<StackManipulationTask>};
   return entry;
 }
 

@@ -197,9 +197,7 @@ const TaskEntry& DigitSum() {
       "",
       0.1,
       /*permutation_invariant=*/true,
-      [](const catalogue::Parameters& /*parameters*/) -> std::unique_ptr<Task> {
-        return std::make_unique<DigitSumTask>();
-      }};
+      CreateWithoutParameters<DigitSumTask>};
   return entry;
 }
 
