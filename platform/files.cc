@@ -126,12 +126,9 @@ absl::Status CreateDirectory(const std::string& path) {
 }
 
 absl::Status SyncDirectory(const std::string& path) {
-  const int descriptor = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0) return FileError(errno, "open directory", path);
-  const int result = fsync(descriptor);
-  const int error = errno;
-  close(descriptor);
-  return result == 0 ? absl::OkStatus() : FileError(error, "sync directory", path);
+  const Descriptor directory(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!directory.is_open()) return FileError(errno, "open directory", path);
+  return fsync(directory.get()) == 0 ? absl::OkStatus() : FileError(errno, "sync directory", path);
 }
 
 absl::Status DropCachedPages(const std::string& path) {
@@ -343,12 +340,10 @@ absl::Status LinkOrCopyFile(const std::string& from, const std::string& to) {
 }
 
 absl::Status SyncFileSystem(const std::string& path) {
-  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) return FileError(errno, "open", path);
-  const int result = syncfs(descriptor);
-  const int error = errno;
-  close(descriptor);
-  return result == 0 ? absl::OkStatus() : FileError(error, "sync the file system of", path);
+  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file.is_open()) return FileError(errno, "open", path);
+  if (syncfs(file.get()) == 0) return absl::OkStatus();
+  return FileError(errno, "sync the file system of", path);
 }
 
 absl::Status MoveDirectory(const std::string& from, const std::string& to) {
@@ -372,10 +367,9 @@ absl::StatusOr<DiskSpace> GetDiskSpace(const std::string& path) {
 }
 
 absl::Status AllocateFile(const std::string& path, int64_t bytes) {
-  const int descriptor = open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-  if (descriptor < 0) return FileError(errno, "make", path);
-  const int error = posix_fallocate(descriptor, 0, bytes);
-  close(descriptor);
+  const Descriptor file(open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+  if (!file.is_open()) return FileError(errno, "make", path);
+  const int error = posix_fallocate(file.get(), 0, bytes);
   return error == 0 ? absl::OkStatus() : FileError(error, "take space for", path);
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "platform/mutex.h"
@@ -21,9 +22,19 @@ enum class LogLevel { kInfo, kWarning, kError };
 // journal gets the level as the line's priority. Thread-safe.
 void Log(LogLevel level, absl::string_view text);
 
-inline void LogInfo(absl::string_view text) { Log(LogLevel::kInfo, text); }
-inline void LogWarning(absl::string_view text) { Log(LogLevel::kWarning, text); }
-inline void LogError(absl::string_view text) { Log(LogLevel::kError, text); }
+// The text is absl::StrCat of the arguments.
+template <typename... Text>
+void LogInfo(const Text&... text) {
+  Log(LogLevel::kInfo, absl::StrCat(text...));
+}
+template <typename... Text>
+void LogWarning(const Text&... text) {
+  Log(LogLevel::kWarning, absl::StrCat(text...));
+}
+template <typename... Text>
+void LogError(const Text&... text) {
+  Log(LogLevel::kError, absl::StrCat(text...));
+}
 
 // Returns the line that Log writes, including its newline. The text goes through PrintableLine, so
 // that an entry is one line and untrusted text cannot control a terminal.

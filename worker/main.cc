@@ -281,7 +281,7 @@ absl::Status AwaitChannel(absl::Status status, const Flags& flags, WorkerLoop::O
 }
 
 int Fail(const absl::Status& status) {
-  platform::LogError(std::string(status.message()));
+  platform::LogError(status.message());
   return absl::IsInvalidArgument(status) ? kExitUsage : kExitFailure;
 }
 
@@ -291,8 +291,8 @@ int Run(const Flags& flags, platform::TerminationSignals& signals) {
   if (!channel.ok() && !absl::IsUnavailable(channel)) return Fail(channel);
   absl::StatusOr<std::unique_ptr<PackRunner>> runner = CreatePackRunner(flags.runner);
   if (!runner.ok()) {
-    platform::LogError(
-        absl::StrCat("cannot use --device ", flags.runner.device, ": ", runner.status().message()));
+    platform::LogError("cannot use --device ", flags.runner.device, ": ",
+                       runner.status().message());
     return kExitFailure;
   }
   options.worker_id =
@@ -315,18 +315,17 @@ int Run(const Flags& flags, platform::TerminationSignals& signals) {
   const absl::Duration lifetime = Lifetime(flags.lifetime, std::getenv("SLURM_JOB_END_TIME"));
   options.drain_at = After(lifetime - DrainReserve(lifetime, options.session.drain_timeout));
   const v1::Provenance provenance = (*runner)->provenance();
-  platform::LogInfo(
-      absl::StrCat("lengthwise_worker ", platform::kVersion, " on ", provenance.device(), ", ",
-                   provenance.threads(), " CPU threads (",
-                   flags.runner.threads > 0 ? "--threads" : platform::CountUsableCpus().limit,
-                   "), packs of up to ", (*runner)->max_pack_size(), "; server ", options.server));
-  platform::LogInfo(absl::StrCat("the CPU's instruction set is ", provenance.instruction_set(),
-                                 ", MKL's reproducible mode ", training::MklMode()));
+  platform::LogInfo("lengthwise_worker ", platform::kVersion, " on ", provenance.device(), ", ",
+                    provenance.threads(), " CPU threads (",
+                    flags.runner.threads > 0 ? "--threads" : platform::CountUsableCpus().limit,
+                    "), packs of up to ", (*runner)->max_pack_size(), "; server ", options.server);
+  platform::LogInfo("the CPU's instruction set is ", provenance.instruction_set(),
+                    ", MKL's reproducible mode ", training::MklMode());
   // The worker counts as ready even while the server is away.
   const auto notify_ready = [&] {
     const absl::Status status = platform::NotifyReady(
         absl::StrCat(options.worker_id, " on ", provenance.device(), " for ", options.server));
-    if (!status.ok()) platform::LogWarning(std::string(status.message()));
+    if (!status.ok()) platform::LogWarning(status.message());
   };
   if (!channel.ok()) {
     notify_ready();
@@ -347,15 +346,14 @@ int Run(const Flags& flags, platform::TerminationSignals& signals) {
                                       .measurements = loop.ReadMeasurements()};
     });
     if (!endpoint.ok()) {
-      platform::LogError(std::string(endpoint.status().message()));
+      platform::LogError(endpoint.status().message());
       return kExitFailure;
     }
     metrics = *std::move(endpoint);
-    platform::LogInfo(absl::StrCat("metrics on http://", metrics->address(), "/metrics"));
+    platform::LogInfo("metrics on http://", metrics->address(), "/metrics");
   }
   signals.OnFirst([&loop](int signal) {
-    platform::LogInfo(
-        absl::StrCat("SIG", sigabbrev_np(signal), ": finishing; SIGINT exits at once"));
+    platform::LogInfo("SIG", sigabbrev_np(signal), ": finishing; SIGINT exits at once");
     platform::NotifyStopping().IgnoreError();
     loop.Drain();
   });
@@ -406,15 +404,15 @@ int Main(int argc, char** argv) {
   }
   if (!flags.metrics_listen.empty() && !flags.insecure_metrics &&
       !rpc::IsLoopback(flags.metrics_listen)) {
-    platform::LogError(absl::StrCat(flags.metrics_listen,
-                                    " can be reached by other machines, and the metrics are plain "
-                                    "text. Listen on 127.0.0.1, or allow it with "
-                                    "--insecure_metrics"));
+    platform::LogError(flags.metrics_listen,
+                       " can be reached by other machines, and the metrics are plain "
+                       "text. Listen on 127.0.0.1, or allow it with "
+                       "--insecure_metrics");
     return kExitUsage;
   }
   if (flags.exit_with_parent) {
     if (const absl::Status status = platform::EndWithParent(starter); !status.ok()) {
-      platform::LogInfo(absl::StrCat(status.message(), ": exiting"));
+      platform::LogInfo(status.message(), ": exiting");
       return 0;
     }
   }

@@ -115,8 +115,8 @@ std::vector<int64_t> ArtifactSweeper::SweepAll(const std::vector<SweepRecord>& s
       platform::MutexLock lock(results);
       if (swept.ok() || is_given_up) done.push_back(sweeps[i].key);
       if (!swept.ok() && !failed_ && MayContinue(until)) {
-        platform::LogWarning(absl::StrCat("cannot delete the artifacts of ", sweeps[i].experiment,
-                                          is_given_up ? ": " : " now: ", swept.message()));
+        platform::LogWarning("cannot delete the artifacts of ", sweeps[i].experiment,
+                             is_given_up ? ": " : " now: ", swept.message());
       }
       failed_ = !swept.ok();
     }

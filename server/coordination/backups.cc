@@ -56,8 +56,7 @@ void Backups::DeleteOld(const std::string& made, int32_t keep, v1::BackUpRespons
     if (deleted.ok()) {
       response.add_deleted(names[i]);
     } else {
-      platform::LogWarning(
-          absl::StrCat("cannot delete the backup ", names[i], ": ", deleted.message()));
+      platform::LogWarning("cannot delete the backup ", names[i], ": ", deleted.message());
     }
   }
 }
@@ -104,10 +103,10 @@ absl::Status Backups::BackUp(const v1::BackUpRequest& request,
     if (path.ok()) last_.time = clock_.wall();
   }
   if (!path.ok()) {
-    platform::LogWarning(absl::StrCat("no backup ", name, ": ", path.status().message()));
+    platform::LogWarning("no backup ", name, ": ", path.status().message());
     return path.status();
   }
-  platform::LogInfo(absl::StrCat("made the backup ", *path));
+  platform::LogInfo("made the backup ", *path);
   if (request.keep() > 0) DeleteOld(name, request.keep(), response);
   response.set_complete(true);
   response.set_path(*path);

@@ -343,8 +343,7 @@ absl::Status Leases::Release(const v1::SynchronizeRequest& request, const std::s
     if (!ids_.Fits(released.lease_id(), token, caller)) continue;
     LENGTHWISE_FAILPOINT("engine.lease.release");
     if (released.unfit() && !scheduler.LiveTrials(worker, token).empty()) {
-      platform::LogWarning(
-          absl::StrCat(worker, " gives lease ", token, " back: ", released.reason()));
+      platform::LogWarning(worker, " gives lease ", token, " back: ", released.reason());
       scheduler.SetUnfit(worker, token, released.reason(), ledger_.Now());
     }
     RETURN_IF_ERROR(

@@ -120,8 +120,7 @@ void AuditLog::Run() {
   }
   if (queue_.empty()) return;
   counts_.lost += static_cast<int64_t>(queue_.size());
-  platform::LogError(
-      absl::StrCat("lost ", queue_.size(), " lines of the audit log that could not be written"));
+  platform::LogError("lost ", queue_.size(), " lines of the audit log that could not be written");
 }
 
 void AuditLog::WriteQueue() {
@@ -146,14 +145,13 @@ void AuditLog::WriteQueue() {
     if (std::exchange(failing_, false)) {
       // Lines may have been lost since this batch was taken. The next batch records them in the
       // file.
-      platform::LogInfo(
-          absl::StrCat("the audit log is written again; lines lost: ", lost + lost_unsaid_));
+      platform::LogInfo("the audit log is written again; lines lost: ", lost + lost_unsaid_);
     }
     return;
   }
   if (!std::exchange(failing_, true)) {
-    platform::LogError(
-        absl::StrCat("the audit log cannot be written; the service continues: ", status.message()));
+    platform::LogError("the audit log cannot be written; the service continues: ",
+                       status.message());
   }
   lost_unsaid_ += lost;
   queue_.insert(queue_.begin(), std::make_move_iterator(batch.begin()),

@@ -169,9 +169,9 @@ absl::Status TokenStore::Refresh() {
   const absl::Status earlier = std::exchange(damage_, absl::OkStatus());
   if (!version.exists) {
     platform::LogWarning(
-        absl::StrCat(path_,
-                     " is gone: every caller is refused until it is restored, or a new token is "
-                     "created (--create_admin_token)"));
+        path_,
+        " is gone: every caller is refused until it is restored, or a new token is "
+        "created (--create_admin_token)");
     return absl::OkStatus();
   }
   required_ = true;

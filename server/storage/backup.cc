@@ -146,9 +146,9 @@ class Maker {
       }
     }
     if (!manifest_.elsewhere.empty()) {
-      platform::LogInfo(absl::StrCat("the backup lists ", manifest_.checkpoints_elsewhere.size(),
-                                     " checkpoints and does not contain them: make a snapshot of ",
-                                     manifest_.elsewhere, " now"));
+      platform::LogInfo("the backup lists ", manifest_.checkpoints_elsewhere.size(),
+                        " checkpoints and does not contain them: make a snapshot of ",
+                        manifest_.elsewhere, " now");
     }
     Tell();
     return absl::OkStatus();
@@ -160,7 +160,7 @@ class Maker {
         artifacts_.VerifyQuickly(artifact.id, artifact.size_bytes, /*most_bytes=*/0);
     if (absl::IsNotFound(there)) return absl::OkStatus();  // as in Take
     if (absl::IsDataLoss(there)) {
-      platform::LogError(absl::StrCat("not listed in the backup: ", std::string(there.message())));
+      platform::LogError("not listed in the backup: ", there.message());
       return absl::OkStatus();
     }
     if (there.ok()) manifest_.checkpoints_elsewhere.push_back(artifact);
@@ -172,7 +172,7 @@ class Maker {
     // Deleted by retention since, such as the second-newest checkpoint of a trial that succeeded.
     if (absl::IsNotFound(whole)) return absl::OkStatus();
     if (absl::IsDataLoss(whole)) {
-      platform::LogError(absl::StrCat("left out of the backup: ", std::string(whole.message())));
+      platform::LogError("left out of the backup: ", whole.message());
       return absl::OkStatus();
     }
     if (!whole.ok()) return whole;
@@ -252,9 +252,9 @@ absl::Status LogTrialsWithoutCheckpoint(const std::string& database, ArtifactSto
                      return artifacts.VerifyQuickly(id, size_bytes, /*most_bytes=*/0);
                    }));
   if (without.count > 0) {
-    platform::LogError(absl::StrCat(
-        without.count, " trials have no checkpoint in the directory that was taken over, such as ",
-        without.example, "; those that have not ended start again"));
+    platform::LogError(without.count,
+                       " trials have no checkpoint in the directory that was taken over, such as ",
+                       without.example, "; those that have not ended start again");
   }
   return absl::OkStatus();
 }

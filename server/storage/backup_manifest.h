@@ -39,8 +39,8 @@ struct TrialsWithout {
   std::string example;  // the path of one's first checkpoint
 };
 
-// Returns the trials of whose checkpoints `find` finds none. The checkpoints of a trial must be next
-// to each other. Errors of `find`, unless they say that a checkpoint is lost.
+// Returns the trials of whose checkpoints `find` finds none. The checkpoints of a trial must be
+// next to each other. Errors of `find`, unless they say that a checkpoint is lost.
 absl::StatusOr<TrialsWithout> FindTrialsWithout(
     const std::vector<BackupManifest::Artifact>& checkpoints,
     const std::function<absl::Status(const ArtifactId& id, int64_t size_bytes)>& find);

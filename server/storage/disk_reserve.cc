@@ -29,7 +29,7 @@ void DiskReserve::SetRoom(const absl::Status& room) {
     if (room.ok()) {
       platform::LogInfo("there is space on the disk again: new data is accepted");
     } else {
-      platform::LogError(std::string(room.message()));
+      platform::LogError(room.message());
     }
   }
   room_ = room;
@@ -50,8 +50,7 @@ void DiskReserve::Take() {
     // Such as a limit of file sizes. Writes fail with errors of their own.
     is_impossible_ = !is_taken_ && FreeBytes() >= needed;
     if (is_impossible_) {
-      platform::LogWarning(
-          absl::StrCat("no space is kept for deletions on a full disk: ", status.message()));
+      platform::LogWarning("no space is kept for deletions on a full disk: ", status.message());
     }
   }
   SetRoom(is_taken_ || is_impossible_

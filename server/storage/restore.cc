@@ -152,13 +152,13 @@ absl::Status RestoreBackup(const std::string& backup, const std::string& data_di
     platform::DeleteTree(unfinished).IgnoreError();
     return status;
   }
-  platform::LogInfo(absl::StrCat(
+  platform::LogInfo(
       "restored ", backup, " of ", absl::FormatTime(manifest->create_time, absl::UTCTimeZone()),
       ": ", manifest->artifacts.size(), " artifacts, database of ", manifest->database_bytes,
       " bytes",
       manifest->elsewhere.empty() ? ""
                                   : absl::StrCat(", ", manifest->checkpoints_elsewhere.size(),
-                                                 " checkpoints in ", place.name)));
+                                                 " checkpoints in ", place.name));
   std::error_code error;
   if (std::filesystem::exists(absl::StrCat(target, "/", kTokensFile), error)) {
     platform::LogWarning(

@@ -191,8 +191,8 @@ void EventSender::Upload(const Outbox::Upload& upload) {
     reachability_.Failed(status);
     outbox_.Sleep(After(upload_backoff_.Next()));
   } else {
-    platform::LogError(absl::StrCat("checkpoint of ", header.trial(), " at step ", upload.step,
-                                    " was not stored: ", status.ToString()));
+    platform::LogError("checkpoint of ", header.trial(), " at step ", upload.step,
+                       " was not stored: ", status.ToString());
     outbox_.UploadRefused(upload, status.ToString());
   }
 }

@@ -52,8 +52,8 @@ absl::Status LeaseSession::Fetch(
     if (absl::IsPermissionDenied(status)) outbox_.CloseTrial(trial);
     if (status.ok() || !IsTransient(status)) return status;
     if (draining_.load(std::memory_order_acquire)) break;
-    platform::LogWarning(absl::StrCat("fetching ", what, " of ", name, " failed (",
-                                      ShortReason(status), "); retrying"));
+    platform::LogWarning("fetching ", what, " of ", name, " failed (", ShortReason(status),
+                         "); retrying");
     outbox_.Sleep(After(backoff.Next()));
   }
   return absl::CancelledError(absl::StrCat("the lease of ", name, " has ended or is draining"));
@@ -175,8 +175,7 @@ void LeaseSession::Apply(const v1::SynchronizeResponse& response) {
   for (const v1::SynchronizeResponse::LeaseStatus& directive : response.leases()) {
     if (directive.lease_id() != lease_.lease_id()) continue;
     if (directive.lost() && !lost()) {
-      platform::LogWarning(
-          absl::StrCat("lease ", lease_.fencing_token(), " is lost: stopping its trials"));
+      platform::LogWarning("lease ", lease_.fencing_token(), " is lost: stopping its trials");
       Abandon();
     }
     if (directive.preempted()) Preempt(directive.reason());
@@ -186,7 +185,7 @@ void LeaseSession::Apply(const v1::SynchronizeResponse& response) {
     for (int trial = 0; trial < lease_.trials_size(); ++trial) {
       const std::string& name = lease_.trials(trial).trial();
       if (!cancelled.contains(name) || outbox_.finished(trial)) continue;
-      platform::LogInfo(absl::StrCat(name, " was cancelled"));
+      platform::LogInfo(name, " was cancelled");
       outbox_.CloseTrial(trial);
     }
   }
@@ -198,8 +197,8 @@ void LeaseSession::Preempt(const std::string& reason) {
     if (!preemption_.empty()) return;  // the directive is repeated until the lease ends
     preemption_ = reason.empty() ? "the server wanted it back" : reason;
   }
-  platform::LogInfo(absl::StrCat("lease ", lease_.fencing_token(), ": ", reason,
-                                 "; storing checkpoints and giving it back"));
+  platform::LogInfo("lease ", lease_.fencing_token(), ": ", reason,
+                    "; storing checkpoints and giving it back");
   Drain();
 }
 

@@ -230,10 +230,9 @@ void Outbox::Acknowledge(const v1::StreamEventsResponse& response) {
       break;
     case v1::StreamEventsResponse::SEQUENCE_GAP:
       if (response.acknowledged_sequence() < trial.acknowledged) {
-        platform::LogError(absl::StrCat("the server lost events of ", trial.name,
-                                        " that it had acknowledged (it has ",
-                                        response.acknowledged_sequence(), " of ",
-                                        trial.acknowledged, "); the lease is given up"));
+        platform::LogError("the server lost events of ", trial.name,
+                           " that it had acknowledged (it has ", response.acknowledged_sequence(),
+                           " of ", trial.acknowledged, "); the lease is given up");
         CloseLocked();
       } else {
         trial.sent = 0;
@@ -251,7 +250,7 @@ void Outbox::Acknowledge(const v1::StreamEventsResponse& response) {
 
 void Outbox::ReplaceByFailure(int64_t index, size_t first, const std::string& reason) {
   Trial& trial = trials_[index];
-  platform::LogError(absl::StrCat(trial.name, ": ", reason));
+  platform::LogError(trial.name, ": ", reason);
   if (trial.refused) {
     CloseTrialLocked(index);
     return;

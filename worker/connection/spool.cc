@@ -112,8 +112,8 @@ void Spool::Log(const absl::Status& status) {
   if (status.ok()) {
     platform::LogInfo("the spool accepts events and checkpoints again");
   } else {
-    platform::LogWarning(absl::StrCat(
-        failure_, "; training waits when memory is full, until the server accepts events"));
+    platform::LogWarning(failure_,
+                         "; training waits when memory is full, until the server accepts events");
   }
 }
 

@@ -180,9 +180,9 @@ v1::WorkerMeasurements WorkerLoop::ReadMeasurements() {
 
 void WorkerLoop::RunLease(v1::Lease lease) {
   LENGTHWISE_FAILPOINT("loop.lease.acquired");
-  platform::LogInfo(absl::StrCat("lease ", lease.fencing_token(), ": running ",
-                                 Plural(lease.trials_size(), "trial"), ", the first is ",
-                                 lease.trials(0).trial()));
+  platform::LogInfo("lease ", lease.fencing_token(), ": running ",
+                    Plural(lease.trials_size(), "trial"), ", the first is ",
+                    lease.trials(0).trial());
   LeaseSession::Options session_options = options_.session;
   session_options.capacities = &capacities_;
   LeaseSession session(*stub_, objects_, std::move(lease), session_options);
@@ -206,7 +206,7 @@ void WorkerLoop::RunLease(v1::Lease lease) {
   session_ = nullptr;
   held_.reset();
   if (sent && session.IsComplete()) {
-    platform::LogInfo(absl::StrCat("lease ", number, ": done"));
+    platform::LogInfo("lease ", number, ": done");
   } else if (draining_) {
     if (sent) patience_ = options_.rpc_timeout;
     Release(session.lease(), "the worker was asked to stop");
@@ -214,10 +214,10 @@ void WorkerLoop::RunLease(v1::Lease lease) {
     // The next attempt repeats unsent work from the last stored checkpoint.
     Release(session.lease(), preemption);
   } else if (!sent) {
-    platform::LogWarning(absl::StrCat("lease ", number, ": ended before its trials did"));
+    platform::LogWarning("lease ", number, ": ended before its trials did");
   } else {
     if (status.ok()) status = absl::InternalError("the runner returned before its trials ended");
-    platform::LogError(absl::StrCat("lease ", number, ": ", status.ToString()));
+    platform::LogError("lease ", number, ": ", status.ToString());
     patience_ = options_.rpc_timeout;
     Release(session.lease(), absl::StrCat("the worker cannot run it: ", status.message()),
             /*unfit=*/true);
@@ -247,8 +247,8 @@ void WorkerLoop::Synchronize() {
   MutexLock lock(mutex_);
   while (in_flight_ > 0) changed_.Wait(mutex_);
   for (const v1::ReleasedLease& released : released_) {
-    platform::LogWarning(absl::StrCat("lease ", released.fencing_token(),
-                                      ": could not be released; it expires by itself"));
+    platform::LogWarning("lease ", released.fencing_token(),
+                         ": could not be released; it expires by itself");
   }
 }
 
@@ -338,7 +338,7 @@ void WorkerLoop::Take(const v1::SynchronizeRequest& request, v1::SynchronizeResp
   retry_at_ = TimePoint();
   if (!std::exchange(is_known_, true)) {
     LENGTHWISE_FAILPOINT("loop.registered.after");
-    platform::LogInfo(absl::StrCat("registered as ", options_.worker_id));
+    platform::LogInfo("registered as ", options_.worker_id);
     // Now the worker knows for how long it may wait for a lease.
     is_news_ = true;
   }
@@ -350,7 +350,7 @@ void WorkerLoop::Take(const v1::SynchronizeRequest& request, v1::SynchronizeResp
     });
     if (known == released_.end()) continue;
     released_.erase(known, released_.end());
-    platform::LogInfo(absl::StrCat("lease ", told.fencing_token(), ": released: ", told.reason()));
+    platform::LogInfo("lease ", told.fencing_token(), ": released: ", told.reason());
   }
   // The empty answer to a call that was overtaken.
   if (!response.has_heartbeat_interval()) return;

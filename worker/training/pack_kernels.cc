@@ -122,9 +122,8 @@ PackKernels::Chosen PackKernels::Decide(const Blueprint& blueprint, int64_t memb
   const std::vector<models::KernelDecision> decisions = options_.measure(problem, device_);
   bool out_of_memory = false;
   for (const models::KernelDecision& decision : decisions) {
-    platform::LogInfo(
-        absl::StrCat("kernels for ", Describe(problem), ": ", models::NameOf(decision.operation),
-                     decision.fused ? " fused: " : " by LibTorch's operators: ", decision.reason));
+    platform::LogInfo("kernels for ", Describe(problem), ": ", models::NameOf(decision.operation),
+                      decision.fused ? " fused: " : " by LibTorch's operators: ", decision.reason);
     out_of_memory = out_of_memory || decision.out_of_memory;
   }
   Chosen chosen = {models::ChoiceOf(decisions), models::SummaryOf(decisions)};

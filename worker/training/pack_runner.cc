@@ -139,15 +139,14 @@ absl::StatusOr<std::unique_ptr<PackRunner>> CreatePackRunner(const PackRunnerOpt
   device.python = options.python;
   device.python_limit = options.python_limit;
   if (!device.warning.empty()) {
-    platform::LogWarning(
-        absl::StrCat(device.cuda ? "" : "--device auto takes the CPU: ", device.warning));
+    platform::LogWarning(device.cuda ? "" : "--device auto takes the CPU: ", device.warning);
   }
   std::string modules;
   if (!options.python.empty()) {
     const absl::StatusOr<std::string> found = models::DescribeInterpreter(options.python);
     modules = found.value_or("");
-    platform::LogInfo(absl::StrCat("networks of users: ",
-                                   found.ok() ? *found : std::string(found.status().message())));
+    platform::LogInfo("networks of users: ",
+                      found.ok() ? *found : std::string(found.status().message()));
   }
   int32_t max_pack_size = options.max_pack_size;
   if (max_pack_size == 0) max_pack_size = device.cuda ? kCudaPackSize : kCpuPackSize;
