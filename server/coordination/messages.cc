@@ -17,9 +17,10 @@
 namespace lengthwise::server {
 namespace {
 
-absl::Status Damaged(absl::string_view store, absl::string_view what) {
+template <typename... What>
+absl::Status Damaged(absl::string_view store, const What&... what) {
   return absl::DataLossError(
-      absl::StrCat(store, ": ", what,
+      absl::StrCat(store, ": ", what...,
                    " is damaged; delete its experiment, or restore the data directory from a "
                    "backup"));
 }
@@ -30,7 +31,7 @@ absl::StatusOr<v1::ExperimentSpecification> ToSpecification(const ExperimentReco
                                                             absl::string_view store) {
   v1::ExperimentSpecification specification;
   if (!specification.ParseFromString(record.specification)) {
-    return Damaged(store, absl::StrCat("the specification of ", ExperimentName(record.id)));
+    return Damaged(store, "the specification of ", ExperimentName(record.id));
   }
   return specification;
 }
@@ -68,8 +69,7 @@ absl::StatusOr<v1::TrialSpecification> ToSharedSpecification(const PackRecord& p
                                                              absl::string_view store) {
   v1::TrialSpecification specification;
   if (!specification.ParseFromString(pack.specification)) {
-    return Damaged(
-        store, absl::StrCat("the specification of pack ", pack.key, " (\"", pack.pack_key, "\")"));
+    return Damaged(store, "the specification of pack ", pack.key, " (\"", pack.pack_key, "\")");
   }
   return specification;
 }
@@ -82,7 +82,7 @@ int32_t MostInLease(int64_t pack_bytes) {
 
 absl::StatusOr<int32_t> SeenUpTo(StorageReader& reader, int64_t pack) {
   ASSIGN_OR_RETURN(const std::optional<PackRecord> record, reader.FindPack(pack));
-  if (!record.has_value()) return Damaged(reader.name(), absl::StrCat("pack ", pack));
+  if (!record.has_value()) return Damaged(reader.name(), "pack ", pack);
   ASSIGN_OR_RETURN(const v1::TrialSpecification shared,
                    ToSharedSpecification(*record, reader.name()));
   return shared.evaluation().seen_up_to();
@@ -93,8 +93,7 @@ absl::StatusOr<v1::TrialSpecification> ToTrialSpecification(const TrialRecord& t
                                                             absl::string_view store) {
   absl::StatusOr<v1::TrialSpecification> specification = ToSharedSpecification(pack, store);
   if (!specification.ok()) {
-    return Damaged(store,
-                   absl::StrCat("the specification of ", TrialName(trial.experiment_id, trial.id)));
+    return Damaged(store, "the specification of ", TrialName(trial.experiment_id, trial.id));
   }
   specification->set_learning_rate(trial.learning_rate);
   specification->set_weight_seed(trial.weight_seed);
@@ -105,8 +104,7 @@ absl::StatusOr<v1::TrialSpecification> ToTrialSpecification(const TrialRecord& t
 absl::StatusOr<v1::Outcome> ToOutcome(const TrialRecord& trial, absl::string_view store) {
   v1::Outcome outcome;
   if (!outcome.ParseFromString(trial.outcome)) {
-    return Damaged(store,
-                   absl::StrCat("the outcome of ", TrialName(trial.experiment_id, trial.id)));
+    return Damaged(store, "the outcome of ", TrialName(trial.experiment_id, trial.id));
   }
   return outcome;
 }
@@ -143,8 +141,8 @@ absl::StatusOr<v1::Event> ToEvent(const EventRecord& record, absl::string_view e
   if (!event.ParseFromString(record.payload) ||
       static_cast<int>(event.fact_case()) != record.kind ||
       !LengthAccuraciesProblem(event.length_accuracies()).empty()) {
-    return Damaged(store, absl::StrCat("event ", record.position, trial_id.empty() ? "" : " of ",
-                                       trial_id.empty() ? "" : TrialName(experiment_id, trial_id)));
+    return Damaged(store, "event ", record.position, trial_id.empty() ? "" : " of ",
+                   trial_id.empty() ? "" : TrialName(experiment_id, trial_id));
   }
   event.set_position(record.position);
   event.set_trial(TrialName(experiment_id, trial_id));
@@ -162,7 +160,7 @@ absl::StatusOr<v1::Event> ReadEvent(StorageReader& reader, const EventRecord& re
     return event;
   }
   ASSIGN_OR_RETURN(const std::optional<TrialRecord> trial, reader.FindTrial(record.trial));
-  if (!trial.has_value()) return Damaged(reader.name(), absl::StrCat("event ", record.position));
+  if (!trial.has_value()) return Damaged(reader.name(), "event ", record.position);
   ASSIGN_OR_RETURN(const int32_t seen_up_to, SeenUpTo(reader, trial->pack));
   SetMeans(seen_up_to, *event.mutable_length_accuracies());
   return event;

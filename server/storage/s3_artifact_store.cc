@@ -24,8 +24,9 @@ namespace {
 constexpr absl::string_view kProbe = "lengthwise_probe";
 constexpr int64_t kReadBytes = 1 << 20;
 
-absl::Status Refuse(const S3Client& client, absl::string_view why) {
-  return absl::FailedPreconditionError(absl::StrCat("--artifacts ", client.Url(), ": ", why));
+template <typename... Why>
+absl::Status Refuse(const S3Client& client, const Why&... why) {
+  return absl::FailedPreconditionError(absl::StrCat("--artifacts ", client.Url(), ": ", why...));
 }
 
 // "<experiment>/<trial>/<sha256>.safetensors".
@@ -154,16 +155,15 @@ absl::StatusOr<std::unique_ptr<S3ArtifactStore>> S3ArtifactStore::Open(
   }
   if (!old_mark.has_value() && !options.take_over) {
     if (options.has_checkpoints) {
-      return Refuse(*client,
-                    absl::StrCat("the mark ", kStoreMark, " is missing, but the database in ",
-                                 options.data_dir,
-                                 " names checkpoints; choose their bucket and prefix, or see "
-                                 "\"Move checkpoints\" in docs/checkpoint_stores.md"));
+      return Refuse(*client, "the mark ", kStoreMark, " is missing, but the database in ",
+                    options.data_dir,
+                    " names checkpoints; choose their bucket and prefix, or see "
+                    "\"Move checkpoints\" in docs/checkpoint_stores.md");
     }
     if (!objects.empty()) stranger = objects.begin()->first;
     if (!stranger.empty()) {
-      return Refuse(*client, absl::StrCat("it holds other objects (", stranger,
-                                          "); choose another prefix or an empty bucket"));
+      return Refuse(*client, "it holds other objects (", stranger,
+                    "); choose another prefix or an empty bucket");
     }
   }
   RETURN_IF_ERROR(Probe(*client));
@@ -292,7 +292,7 @@ absl::StatusOr<bool> S3ArtifactStore::IsStored(const std::string& key, const std
     return true;
   }
   RETURN_IF_ERROR(CheckMark());
-  platform::LogWarning(absl::StrCat("deletes ", key, ", which is damaged, to store it again"));
+  platform::LogWarning("deletes ", key, ", which is damaged, to store it again");
   RETURN_IF_ERROR(client_->Delete(key));
   Forget(key);
   return false;

@@ -32,8 +32,9 @@ constexpr char kMarkFormat[] = "lengthwise.checkpoint_store.1";
 constexpr size_t kKeyDigits = 32;
 constexpr absl::string_view kTakeOver = "--take_over_artifacts";
 
-absl::Status Refuse(const std::string& directory, absl::string_view why) {
-  return absl::FailedPreconditionError(absl::StrCat("--artifacts ", directory, ": ", why));
+template <typename... Why>
+absl::Status Refuse(const std::string& directory, const Why&... why) {
+  return absl::FailedPreconditionError(absl::StrCat("--artifacts ", directory, ": ", why...));
 }
 
 // A member of a JSON text; empty if the text is damaged or has no such string.
@@ -120,9 +121,9 @@ absl::Status CreateMark(const std::string& directory, const std::string& path,
 absl::Status MakeDirectory(const std::string& directory) {
   if (mkdir(directory.c_str(), 0777) != 0) {
     const int error = errno;
-    return Refuse(directory, absl::StrCat(platform::FileError(error, "create", directory).message(),
-                                          "; mount the file system and create the parent "
-                                          "directory, writable for the server's user"));
+    return Refuse(directory, platform::FileError(error, "create", directory).message(),
+                  "; mount the file system and create the parent "
+                  "directory, writable for the server's user");
   }
   return platform::SyncDirectory(std::filesystem::path(directory).parent_path().string());
 }
@@ -130,12 +131,12 @@ absl::Status MakeDirectory(const std::string& directory) {
 absl::StatusOr<std::unique_ptr<platform::FileLock>> Lock(const std::string& directory) {
   auto lock = platform::FileLock::Acquire(absl::StrCat(directory, "/", kLock));
   if (lock.ok()) return lock;
-  return Refuse(directory, absl::StrCat(lock.status().message(),
-                                        absl::IsAborted(lock.status())
-                                            ? "; another server uses this directory: stop it or "
-                                              "choose another directory"
-                                            : "; the file system must be writable and have locks "
-                                              "(Lustre: mount option flock)"));
+  return Refuse(directory, lock.status().message(),
+                absl::IsAborted(lock.status())
+                    ? "; another server uses this directory: stop it or "
+                      "choose another directory"
+                    : "; the file system must be writable and have locks "
+                      "(Lustre: mount option flock)");
 }
 
 absl::StatusOr<std::string> ReadIfAny(const std::string& path) {
@@ -151,11 +152,10 @@ absl::StatusOr<std::unique_ptr<SharedStore>> SharedStore::Open(const Options& op
   const std::string directory = Canonical(options.directory).string();
   const std::string mark = absl::StrCat(directory, "/", kStoreMark);
   const auto not_mounted = [&] {
-    return Refuse(
-        directory,
-        absl::StrCat("the mark ", kStoreMark, " is missing, but the database in ", options.data_dir,
-                     " names checkpoints; mount the file system, or see \"Move "
-                     "checkpoints\" in docs/checkpoint_stores.md"));
+    return Refuse(directory, "the mark ", kStoreMark, " is missing, but the database in ",
+                  options.data_dir,
+                  " names checkpoints; mount the file system, or see \"Move "
+                  "checkpoints\" in docs/checkpoint_stores.md");
   };
   std::error_code error;
   if (!std::filesystem::exists(directory, error)) {
@@ -174,8 +174,8 @@ absl::StatusOr<std::unique_ptr<SharedStore>> SharedStore::Open(const Options& op
     if (options.has_checkpoints) return not_mounted();
     for (const std::string& name : names) {
       if (name == kLock || platform::WithoutTemporarySuffix(name) == kStoreMark) continue;
-      return Refuse(directory, absl::StrCat("it holds other files (", name,
-                                            "); choose a new or empty directory"));
+      return Refuse(directory, "it holds other files (", name,
+                    "); choose a new or empty directory");
     }
   }
   ASSIGN_OR_RETURN(std::unique_ptr<platform::FileLock> lock, Lock(directory));
@@ -208,15 +208,12 @@ absl::StatusOr<std::string> NextMark(const std::string& place, const std::string
   if (old_mark.has_value() && !is_ours && !take_over) {
     const std::string owner = Member(*old_mark, "data_dir");
     return Refuse(
-        place,
-        absl::StrCat("its mark ", kStoreMark, " belongs to ",
-                     owner.empty() ? "an unknown data directory"
-                                   : absl::StrCat("the data directory ", owner),
-                     owner == Canonical(data_dir).string() ? " in another state" : "", ", not to ",
-                     data_dir,
-                     ". Choose another place; or, if this data directory replaces that one for "
-                     "good, start it once with ",
-                     kTakeOver));
+        place, "its mark ", kStoreMark, " belongs to ",
+        owner.empty() ? "an unknown data directory" : absl::StrCat("the data directory ", owner),
+        owner == Canonical(data_dir).string() ? " in another state" : "", ", not to ", data_dir,
+        ". Choose another place; or, if this data directory replaces that one for "
+        "good, start it once with ",
+        kTakeOver);
   }
   ASSIGN_OR_RETURN(const std::string next_key, platform::RandomHex(kKeyDigits));
   // Accept both keys first: the server may die before the mark has the new one.
@@ -225,8 +222,8 @@ absl::StatusOr<std::string> NextMark(const std::string& place, const std::string
                                                             {"key", is_ours ? key : ""},
                                                             {"next_key", next_key}})));
   if (old_mark.has_value() && !is_ours) {
-    platform::LogWarning(absl::StrCat("took over the checkpoints in ", place, " for ", data_dir,
-                                      " (", kTakeOver, ")"));
+    platform::LogWarning("took over the checkpoints in ", place, " for ", data_dir, " (", kTakeOver,
+                         ")");
   }
   return Dump({{"format", kMarkFormat},
                {"key", next_key},

@@ -110,6 +110,12 @@ class SqliteConnection {
   template <typename... Parameters>
   SqliteStatement Query(const char* sql, const Parameters&... parameters);
 
+  // Runs a statement without results.
+  template <typename... Parameters>
+  absl::Status Run(const char* sql, const Parameters&... parameters) {
+    return Query(sql, parameters...).Run();
+  }
+
   // Runs statements without results, without caching them.
   absl::Status Execute(const std::string& sql);
 

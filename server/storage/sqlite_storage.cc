@@ -78,7 +78,7 @@ absl::StatusOr<std::unique_ptr<StorageReader>> SqliteStorage::Read() {
   if (connection == nullptr) {
     ASSIGN_OR_RETURN(connection, SqliteConnection::Open(path_, /*read_only=*/true));
   }
-  RETURN_IF_ERROR(connection->Query("BEGIN").Run());
+  RETURN_IF_ERROR(connection->Run("BEGIN"));
   return std::make_unique<Snapshot>(*this, std::move(connection));
 }
 
@@ -125,34 +125,31 @@ absl::Status ShrinkOnce(SqliteConnection& connection) {
       absl::StrCat(connection.path(), " has ", found.unused * found.page_size >> 20,
                    " MiB of unused space and ", used >> 20, " MiB of data");
   if (!disk.ok() || disk->free_bytes < 3 * used || used > kQuick) {
-    platform::LogInfo(absl::StrCat(
+    platform::LogInfo(
         description,
         "; to reclaim it, stop the server, make sure there is room for a copy, and run: "
         "sqlite3 ",
-        connection.path(), " 'PRAGMA auto_vacuum = INCREMENTAL; VACUUM'"));
+        connection.path(), " 'PRAGMA auto_vacuum = INCREMENTAL; VACUUM'");
     return absl::OkStatus();
   }
-  platform::LogInfo(absl::StrCat(description, ": reclaiming the unused space once"));
+  platform::LogInfo(description, ": reclaiming the unused space once");
   // The copy may be too large for memory.
   absl::Status status = connection.Execute("PRAGMA temp_store = FILE; VACUUM");
   connection.Execute("PRAGMA temp_store = MEMORY").IgnoreError();
   connection.Checkpoint();
   if (!connection.failed_sync().ok()) return connection.failed_sync();
   // The database is unchanged.
-  if (!status.ok()) platform::LogWarning(std::string(status.message()));
+  if (!status.ok()) platform::LogWarning(status.message());
   return absl::OkStatus();
 }
 
 // The key of the database. Generates one if there is none.
 absl::StatusOr<LeaseKey> MakeLeaseKey(SqliteConnection& connection) {
   ASSIGN_OR_RETURN(const std::string random, platform::RandomHex(64));
-  RETURN_IF_ERROR(
-      connection
-          .Query(
-              "INSERT INTO lease_keys SELECT ?1, coalesce((SELECT seq FROM sqlite_sequence WHERE "
-              "name = 'leases'), 0) + 1 WHERE NOT EXISTS (SELECT 1 FROM lease_keys)",
-              random)
-          .Run());
+  RETURN_IF_ERROR(connection.Run(
+      "INSERT INTO lease_keys SELECT ?1, coalesce((SELECT seq FROM sqlite_sequence WHERE "
+      "name = 'leases'), 0) + 1 WHERE NOT EXISTS (SELECT 1 FROM lease_keys)",
+      random));
   LeaseKey key;
   SqliteStatement query = connection.Query("SELECT key, first_token FROM lease_keys");
   if (query.Step()) key = {.key = query.String(0), .first_token = query.Int(1)};
@@ -171,7 +168,7 @@ absl::StatusOr<int64_t> RaiseEpoch(SqliteConnection& connection) {
 }  // namespace
 
 void StopProcess(const absl::Status& reason) {
-  platform::LogError(std::string(reason.message()));
+  platform::LogError(reason.message());
   // Not exit(): from here on nothing may be written, acknowledged or cleaned up.
   _exit(1);
 }
@@ -198,7 +195,7 @@ absl::StatusOr<std::unique_ptr<Storage>> OpenSqliteStorage(const std::string& pa
   connection.CheckpointAfterCommits(kCheckpointPages);
   // The first read creates the log. Sync its directory here, because SQLite ignores a failure of
   // that sync.
-  if (status.ok()) status = connection.Query("SELECT count(*) FROM sqlite_schema").Run();
+  if (status.ok()) status = connection.Run("SELECT count(*) FROM sqlite_schema");
   if (status.ok()) status = platform::SyncDirectory(platform::DirectoryOf(path));
   if (status.ok()) status = Migrate(connection);
   if (status.ok()) status = ShrinkOnce(connection);

@@ -39,7 +39,7 @@ const char* InsertManyTrials() {
 
 absl::Status StorageWriter::Begin() {
   // Left by a caller that never committed, because of an error in between.
-  if (connection_.InTransaction()) connection_.Query("ROLLBACK").Run().IgnoreError();
+  if (connection_.InTransaction()) connection_.Run("ROLLBACK").IgnoreError();
   // Nothing may be acknowledged any more (SqliteOptions::on_lost).
   if (!connection_.failed_sync().ok()) return connection_.failed_sync();
   RETURN_IF_ERROR(lost_);
@@ -47,9 +47,9 @@ absl::Status StorageWriter::Begin() {
   counts_.clear();
   changes_at_begin_ = connection_.TotalChanges();
   LENGTHWISE_FAILPOINT_OR_RETURN("storage.begin.before");
-  RETURN_IF_ERROR(connection_.Query("BEGIN IMMEDIATE").Run());
+  RETURN_IF_ERROR(connection_.Run("BEGIN IMMEDIATE"));
   absl::Status status = CheckOwner();
-  if (!status.ok()) connection_.Query("ROLLBACK").Run().IgnoreError();
+  if (!status.ok()) connection_.Run("ROLLBACK").IgnoreError();
   if (!lost_.ok()) on_lost_(lost_);
   return status;
 }
@@ -85,11 +85,11 @@ absl::Status StorageWriter::Commit() {
   // A statement that failed left the transaction incomplete, and SQLite would commit the rest.
   absl::Status status = connection_.first_error();
   if (status.ok()) status = StoreCounts();
-  if (status.ok()) status = connection_.Query("COMMIT").Run();
+  if (status.ok()) status = connection_.Run("COMMIT");
   LENGTHWISE_FAILPOINT("storage.commit.after");
   // Some errors roll the transaction back; a failed COMMIT may leave it open.
   if (!status.ok() && connection_.InTransaction()) {
-    connection_.Query("ROLLBACK").Run().IgnoreError();
+    connection_.Run("ROLLBACK").IgnoreError();
   }
   ReportFailedSync();
   return status;
@@ -111,42 +111,34 @@ absl::Status StorageWriter::InsertExperiment(ExperimentRecord& experiment) {
   if (experiment.id.empty()) {
     ASSIGN_OR_RETURN(experiment.id, ReserveExperimentId(experiment.name));
   }
-  absl::Status status =
-      connection_
-          .Query(
-              "INSERT INTO experiments (id, name, request_id, request_fingerprint, owner, "
-              "priority, specification, source, create_time, queued) "
-              "VALUES (?1, ?2, nullif(?3, ''), ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
-              experiment.id, experiment.name, experiment.request_id, experiment.request_fingerprint,
-              experiment.owner, experiment.priority, SqliteBlob{experiment.specification},
-              SqliteBlob{experiment.source}, experiment.create_time, experiment.counts.queued())
-          .Run();
+  absl::Status status = connection_.Run(
+      "INSERT INTO experiments (id, name, request_id, request_fingerprint, owner, "
+      "priority, specification, source, create_time, queued) "
+      "VALUES (?1, ?2, nullif(?3, ''), ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+      experiment.id, experiment.name, experiment.request_id, experiment.request_fingerprint,
+      experiment.owner, experiment.priority, SqliteBlob{experiment.specification},
+      SqliteBlob{experiment.source}, experiment.create_time, experiment.counts.queued());
   experiment.key = connection_.LastInsertRowId();
   return status;
 }
 
 absl::Status StorageWriter::ExtendExperiment(const ExperimentRecord& experiment, int32_t added) {
-  return connection_
-      .Query(
-          "UPDATE experiments SET specification = ?2, queued = queued + ?3, end_time = 0 "
-          "WHERE key = ?1",
-          experiment.key, SqliteBlob{experiment.specification}, added)
-      .Run();
+  return connection_.Run(
+      "UPDATE experiments SET specification = ?2, queued = queued + ?3, end_time = 0 "
+      "WHERE key = ?1",
+      experiment.key, SqliteBlob{experiment.specification}, added);
 }
 
 absl::Status StorageWriter::ChangeOwner(int64_t key, absl::string_view owner) {
-  return connection_.Query("UPDATE experiments SET owner = ?2 WHERE key = ?1", key, owner).Run();
+  return connection_.Run("UPDATE experiments SET owner = ?2 WHERE key = ?1", key, owner);
 }
 
 absl::Status StorageWriter::InsertPack(PackRecord& pack) {
-  absl::Status status =
-      connection_
-          .Query(
-              "INSERT INTO packs (experiment, pack_key, specification, task, network, encoding) "
-              "VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-              pack.experiment, pack.pack_key, SqliteBlob{pack.specification}, pack.task,
-              pack.network, pack.encoding)
-          .Run();
+  absl::Status status = connection_.Run(
+      "INSERT INTO packs (experiment, pack_key, specification, task, network, encoding) "
+      "VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+      pack.experiment, pack.pack_key, SqliteBlob{pack.specification}, pack.task, pack.network,
+      pack.encoding);
   pack.key = connection_.LastInsertRowId();
   return status;
 }
@@ -180,16 +172,13 @@ absl::Status StorageWriter::InsertRows(absl::Span<TrialRecord> trials) {
 absl::Status StorageWriter::StoreCounts() {
   for (const auto& [experiment, changes] : std::exchange(counts_, {})) {
     const v1::TrialCounts& counts = changes.counts;
-    RETURN_IF_ERROR(
-        connection_
-            .Query(
-                "UPDATE experiments SET queued = queued + ?2, running = running + ?3, "
-                "succeeded = succeeded + ?4, failed = failed + ?5, cancelled = cancelled + ?6, "
-                "end_time = CASE WHEN queued + ?2 > 0 OR running + ?3 > 0 THEN 0 "
-                "ELSE coalesce(nullif(?7, 0), end_time) END WHERE key = ?1",
-                experiment, counts.queued(), counts.running(), counts.succeeded(), counts.failed(),
-                counts.cancelled(), changes.end_time)
-            .Run());
+    RETURN_IF_ERROR(connection_.Run(
+        "UPDATE experiments SET queued = queued + ?2, running = running + ?3, "
+        "succeeded = succeeded + ?4, failed = failed + ?5, cancelled = cancelled + ?6, "
+        "end_time = CASE WHEN queued + ?2 > 0 OR running + ?3 > 0 THEN 0 "
+        "ELSE coalesce(nullif(?7, 0), end_time) END WHERE key = ?1",
+        experiment, counts.queued(), counts.running(), counts.succeeded(), counts.failed(),
+        counts.cancelled(), changes.end_time));
   }
   return absl::OkStatus();
 }
@@ -223,18 +212,15 @@ absl::StatusOr<v1::TrialCounts> StorageWriter::TotalCounts() {
 }
 
 absl::Status StorageWriter::UpdateTrial(const TrialRecord& trial, v1::TrialState previous) {
-  absl::Status status =
-      connection_
-          .Query(
-              "UPDATE trials SET state = ?2, reason = ?3, attempt = ?4, failures = ?5, "
-              "not_before = ?6, worker = ?7, token = ?8, checkpoint_step = ?9, start_time = ?10, "
-              "end_time = ?11, outcome = ?12, failure = ?13, failure_step = ?14, "
-              "preemptions = ?15, pack_limit = ?16, queue_time = ?17, losses = ?18 WHERE key = ?1",
-              trial.key, trial.state, trial.reason, trial.attempt, trial.failures, trial.not_before,
-              trial.worker, trial.token, trial.checkpoint_step, trial.start_time, trial.end_time,
-              SqliteBlob{trial.outcome}, trial.failure, trial.failure_step, trial.preemptions,
-              trial.pack_limit, trial.queue_time, trial.losses)
-          .Run();
+  absl::Status status = connection_.Run(
+      "UPDATE trials SET state = ?2, reason = ?3, attempt = ?4, failures = ?5, "
+      "not_before = ?6, worker = ?7, token = ?8, checkpoint_step = ?9, start_time = ?10, "
+      "end_time = ?11, outcome = ?12, failure = ?13, failure_step = ?14, "
+      "preemptions = ?15, pack_limit = ?16, queue_time = ?17, losses = ?18 WHERE key = ?1",
+      trial.key, trial.state, trial.reason, trial.attempt, trial.failures, trial.not_before,
+      trial.worker, trial.token, trial.checkpoint_step, trial.start_time, trial.end_time,
+      SqliteBlob{trial.outcome}, trial.failure, trial.failure_step, trial.preemptions,
+      trial.pack_limit, trial.queue_time, trial.losses);
   if (!status.ok() || trial.state == previous) return status;
   CountChanges& changes = counts_[trial.experiment];
   CountTrials(previous, -1, changes.counts);
@@ -244,68 +230,59 @@ absl::Status StorageWriter::UpdateTrial(const TrialRecord& trial, v1::TrialState
 }
 
 absl::Status StorageWriter::AppendEvent(EventRecord& event) {
-  absl::Status status =
-      connection_
-          .Query(
-              "INSERT INTO events (experiment, trial, attempt, sequence, step, kind, payload) "
-              "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-              event.experiment, event.trial, event.attempt, event.sequence, event.step, event.kind,
-              SqliteBlob{event.payload})
-          .Run();
+  absl::Status status = connection_.Run(
+      "INSERT INTO events (experiment, trial, attempt, sequence, step, kind, payload) "
+      "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+      event.experiment, event.trial, event.attempt, event.sequence, event.step, event.kind,
+      SqliteBlob{event.payload});
   event.position = connection_.LastInsertRowId();
   return status;
 }
 
 absl::Status StorageWriter::DeleteWorkerEvents(int64_t trial, int64_t after_position) {
   may_have_space_ = true;
-  return connection_
-      .Query(
-          "DELETE FROM events WHERE trial = ?1 AND position > ?2 AND sequence > 0 AND kind <> ?3",
-          trial, after_position, static_cast<int>(v1::Event::kLogLine))
-      .Run();
+  return connection_.Run(
+      "DELETE FROM events WHERE trial = ?1 AND position > ?2 AND sequence > 0 AND kind <> ?3",
+      trial, after_position, static_cast<int>(v1::Event::kLogLine));
 }
 
 absl::Status StorageWriter::InsertLease(const LeaseRecord& lease) {
-  return connection_
-      .Query("INSERT INTO leases (token, worker, grant_time, size) VALUES (?1, ?2, ?3, ?4)",
-             lease.token, lease.worker, lease.grant_time, lease.size)
-      .Run();
+  return connection_.Run(
+      "INSERT INTO leases (token, worker, grant_time, size) VALUES (?1, ?2, ?3, ?4)", lease.token,
+      lease.worker, lease.grant_time, lease.size);
 }
 
 absl::Status StorageWriter::DeleteLease(int64_t token) {
-  return connection_.Query("DELETE FROM leases WHERE token = ?1", token).Run();
+  return connection_.Run("DELETE FROM leases WHERE token = ?1", token);
 }
 
 absl::Status StorageWriter::PutHold(const HoldRecord& hold) {
-  return connection_.Query("REPLACE INTO holds VALUES (?1, ?2)", hold.worker, hold.why).Run();
+  return connection_.Run("REPLACE INTO holds VALUES (?1, ?2)", hold.worker, hold.why);
 }
 
 absl::Status StorageWriter::DeleteHold(absl::string_view worker) {
-  return connection_.Query("DELETE FROM holds WHERE worker = ?1", worker).Run();
+  return connection_.Run("DELETE FROM holds WHERE worker = ?1", worker);
 }
 
 absl::Status StorageWriter::InsertSweep(const SweepRecord& sweep) {
-  return connection_
-      .Query("INSERT INTO sweeps (experiment, trial, sha256, attempt) VALUES (?1, ?2, ?3, ?4)",
-             sweep.experiment, sweep.trial, sweep.sha256, sweep.attempt)
-      .Run();
+  return connection_.Run(
+      "INSERT INTO sweeps (experiment, trial, sha256, attempt) VALUES (?1, ?2, ?3, ?4)",
+      sweep.experiment, sweep.trial, sweep.sha256, sweep.attempt);
 }
 
 absl::Status StorageWriter::DeleteSweep(int64_t key) {
-  return connection_.Query("DELETE FROM sweeps WHERE key = ?1", key).Run();
+  return connection_.Run("DELETE FROM sweeps WHERE key = ?1", key);
 }
 
 absl::Status StorageWriter::DeleteExperiment(int64_t key) {
   may_have_rows_ = true;
   // Hides the experiment at once. Deleting its rows takes long, so CleanUp does that in parts.
-  return connection_
-      .Query(
-          "UPDATE experiments SET id = '" LENGTHWISE_DELETED
-          "' || key, request_id = NULL, "
-          "specification = x'', source = x'', queued = 0, running = 0, succeeded = 0, failed = 0, "
-          "cancelled = 0 WHERE key = ?1",
-          key)
-      .Run();
+  return connection_.Run(
+      "UPDATE experiments SET id = '" LENGTHWISE_DELETED
+      "' || key, request_id = NULL, "
+      "specification = x'', source = x'', queued = 0, running = 0, succeeded = 0, failed = 0, "
+      "cancelled = 0 WHERE key = ?1",
+      key);
 }
 
 absl::Status StorageWriter::DeleteRows(int64_t experiment) {
@@ -323,28 +300,22 @@ absl::Status StorageWriter::DeleteRows(int64_t experiment) {
     RETURN_IF_ERROR(query.status());
   }
   if (rows > 0) {
-    return connection_
-        .Query("DELETE FROM events WHERE experiment = ?1 AND position <= ?2", experiment, last)
-        .Run();
+    return connection_.Run("DELETE FROM events WHERE experiment = ?1 AND position <= ?2",
+                           experiment, last);
   }
   const int64_t before = connection_.TotalChanges();
-  absl::Status status =
-      connection_
-          .Query(
-              "DELETE FROM trials WHERE key IN (SELECT key FROM trials WHERE experiment = ?1 "
-              "ORDER BY idx LIMIT ?2)",
-              experiment, kMostDeletedRows)
-          .Run();
+  absl::Status status = connection_.Run(
+      "DELETE FROM trials WHERE key IN (SELECT key FROM trials WHERE experiment = ?1 "
+      "ORDER BY idx LIMIT ?2)",
+      experiment, kMostDeletedRows);
   if (!status.ok() || connection_.TotalChanges() > before) return status;
-  status = connection_
-               .Query(
-                   "DELETE FROM packs WHERE key IN (SELECT key FROM packs WHERE experiment = ?1 "
-                   "LIMIT ?2)",
-                   experiment, kMostDeletedRows)
-               .Run();
+  status = connection_.Run(
+      "DELETE FROM packs WHERE key IN (SELECT key FROM packs WHERE experiment = ?1 "
+      "LIMIT ?2)",
+      experiment, kMostDeletedRows);
   if (!status.ok() || connection_.TotalChanges() > before) return status;
   // Last, because CleanUp finds the other rows through it.
-  return connection_.Query("DELETE FROM experiments WHERE key = ?1", experiment).Run();
+  return connection_.Run("DELETE FROM experiments WHERE key = ?1", experiment);
 }
 
 absl::StatusOr<bool> StorageWriter::CleanUp() {
@@ -369,7 +340,7 @@ absl::StatusOr<bool> StorageWriter::CleanUp() {
   LENGTHWISE_FAILPOINT("storage.rows.deleted");
   if (status.ok()) status = Commit();
   if (!status.ok() && connection_.InTransaction()) {
-    connection_.Query("ROLLBACK").Run().IgnoreError();
+    connection_.Run("ROLLBACK").IgnoreError();
   }
   const absl::Status checked_again = connection_.Execute("PRAGMA foreign_keys = ON");
   if (status.ok()) status = checked_again;
@@ -407,10 +378,8 @@ absl::StatusOr<bool> StorageWriter::GiveBackSpace() {
 }
 
 absl::Status StorageWriter::InsertDeletedRequest(const ExperimentRecord& experiment) {
-  return connection_
-      .Query("INSERT INTO deleted_requests VALUES (?1, ?2, ?3)", experiment.request_id,
-             experiment.request_fingerprint, experiment.id)
-      .Run();
+  return connection_.Run("INSERT INTO deleted_requests VALUES (?1, ?2, ?3)", experiment.request_id,
+                         experiment.request_fingerprint, experiment.id);
 }
 
 }  // namespace lengthwise::server
