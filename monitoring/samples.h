@@ -7,6 +7,7 @@
 #define LENGTHWISE_MONITORING_SAMPLES_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "absl/types/span.h"
@@ -36,6 +37,8 @@ struct WorkerSample {
   v1::Provenance provenance;
   int32_t max_pack_size = 0;
   v1::WorkerMeasurements measurements;
+  // Relative to the server's clock, which measures it.
+  std::optional<double> clock_ahead_seconds;
 };
 
 }  // namespace lengthwise::monitoring

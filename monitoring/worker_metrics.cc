@@ -83,6 +83,13 @@ std::vector<MetricFamily> WorkerMetrics(absl::Span<const WorkerSample> workers) 
   for (const WorkerSample& worker : workers) {
     AddValue({{"worker", worker.worker_id}}, worker.max_pack_size, capacity);
   }
+  MetricFamily& clock = families.emplace_back(
+      MakeFamily("lengthwise_worker_clock_ahead_seconds", MetricType::Gauge,
+                 "Seconds by which the worker's clock is ahead of the server's."));
+  for (const WorkerSample& worker : workers) {
+    if (!worker.clock_ahead_seconds.has_value()) continue;
+    AddValue({{"worker", worker.worker_id}}, *worker.clock_ahead_seconds, clock);
+  }
   MetricFamily& steps =
       families.emplace_back(MakeFamily("lengthwise_worker_step_seconds", MetricType::Histogram,
                                        "Duration of packs' training steps."));

@@ -19,7 +19,7 @@ std::string Text(const std::vector<WorkerSample>& workers) {
 }
 
 TEST(WorkerMetrics, ExportAWorkersMeasurements) {
-  WorkerSample worker = {.worker_id = "w", .max_pack_size = 30};
+  WorkerSample worker = {.worker_id = "w", .max_pack_size = 30, .clock_ahead_seconds = -600};
   worker.provenance.set_host("n07");
   worker.provenance.set_device("NVIDIA H100");
   worker.provenance.set_program_version("0.1.0");
@@ -45,6 +45,7 @@ TEST(WorkerMetrics, ExportAWorkersMeasurements) {
   for (const char* line :
        {"info{worker=\"w\",host=\"n07\",device=\"NVIDIA H100\",version=\"0.1.0\"} 1",
         "max_pack_trials{worker=\"w\"} 30",
+        "clock_ahead_seconds{worker=\"w\"} -600",
         "steps_total{worker=\"w\"} 2",
         "model_steps_total{worker=\"w\"} 60",
         "step_seconds_bucket{worker=\"w\",le=\"0.1\"} 1",

@@ -1,4 +1,4 @@
-// Converts between absl::Time and the timestamps of messages.
+// Converts between absl::Time and the timestamps of messages, which come from several clocks.
 #ifndef LENGTHWISE_PROTO_TIMESTAMPS_H_
 #define LENGTHWISE_PROTO_TIMESTAMPS_H_
 
@@ -12,6 +12,10 @@ google::protobuf::Timestamp ToTimestamp(absl::Time time);
 
 // Exact.
 absl::Time ToTime(const google::protobuf::Timestamp& timestamp);
+
+// Smallest difference between two machines' clocks that counts as a fault. Smaller ones may be the
+// delay of a message.
+inline constexpr absl::Duration kWrongClock = absl::Seconds(5);
 
 }  // namespace lengthwise
 

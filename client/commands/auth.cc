@@ -98,8 +98,8 @@ absl::StatusOr<int> ListTokens(Program& program) {
   Table table({{.header = "token"},
                {.header = "principal", .shrinks_to = 8},
                {.header = "role"},
-               {.header = "created"},
-               {.header = "until"}});
+               {.header = "created (UTC)"},
+               {.header = "until (UTC)"}});
   for (const v1::Token& token : list.tokens()) {
     const bool over = absl::FromUnixSeconds(token.expire_time().seconds()) <= absl::Now();
     table.AddRow(

@@ -11,6 +11,7 @@
 #include "absl/time/time.h"
 #include "client/commands/commands.h"
 #include "client/display/interrupt.h"
+#include "client/display/numbers.h"
 #include "client/watching/follower.h"
 #include "platform/status_macros.h"
 #include "proto/timestamps.h"
@@ -81,8 +82,8 @@ class Writer {
                         : line.severity == "state"   ? Paint::kCyan
                                                      : Paint::kPlain;
     // Indents continuation lines, so that a multi-line text stays one entry.
-    program_.out() << absl::FormatTime("%Y-%m-%d %H:%M:%S", line.time, absl::LocalTimeZone())
-                   << "  " << palette_(paint, PadRight(line.severity, 7)) << "  "
+    program_.out() << FormatLocalTime(line.time) << "  "
+                   << palette_(paint, PadRight(line.severity, 7)) << "  "
                    << absl::StrReplaceAll(line.text, {{"\n", "\n    "}}) << "\n";
   }
 

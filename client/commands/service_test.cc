@@ -59,6 +59,23 @@ TEST_F(CommandsTest, UnfitWorkersSayWhy) {
   EXPECT_THAT(out_, HasSubstr(",No space left on device,"));
 }
 
+TEST_F(CommandsTest, WorkersWithWrongClocksAreNamed) {
+  v1::Worker worker;
+  worker.set_alive(true);
+  v1::ListWorkersResponse workers;
+  for (const auto& [id, ahead] : std::map<std::string, double>{
+           {"n07-cpu", 600}, {"n08-cpu", -7}, {"n09-cpu", 4}}) {
+    worker.set_worker_id(id);
+    worker.set_clock_ahead_seconds(ahead);
+    *workers.add_workers() = worker;
+  }
+  server_.AnswerAlways("ListWorkers", workers);
+  EXPECT_EQ(Run({"workers"}), kSuccess);
+  EXPECT_THAT(out_, HasSubstr("The clock of n07-cpu is 10:00 ahead of the server's; set both "));
+  EXPECT_THAT(out_, HasSubstr("The clock of n08-cpu is 0:07 behind the server's; set both "));
+  EXPECT_THAT(out_, Not(HasSubstr("The clock of n09-cpu")));
+}
+
 TEST_F(CommandsTest, DrainedWorkersAndAPausedQueueSayWhy) {
   v1::Worker worker;
   worker.set_worker_id("n07-cpu");

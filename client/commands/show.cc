@@ -32,8 +32,7 @@ constexpr int kOtherColumns = 49;
 
 std::string FormatTimestamp(const google::protobuf::Timestamp& time) {
   if (time.seconds() == 0) return "–";
-  return absl::FormatTime("%Y-%m-%d %H:%M:%S", absl::FromUnixSeconds(time.seconds()),
-                          absl::LocalTimeZone());
+  return FormatLocalTime(absl::FromUnixSeconds(time.seconds()));
 }
 
 std::string StateWord(v1::TrialState state) {

@@ -54,10 +54,8 @@ absl::StatusOr<int> ShowStorage(Program& program) {
                {.header = "made"},
                {.header = "size", .align = Table::Align::kRight}});
   for (const v1::Backup& backup : storage.backups()) {
-    table.AddRow(
-        {Table::Cell(backup.name(), Paint::kBold),
-         absl::FormatTime("%Y-%m-%d %H:%M:%S", TimeOf(backup.create_time()), absl::LocalTimeZone()),
-         FormatBytes(backup.bytes())});
+    table.AddRow({Table::Cell(backup.name(), Paint::kBold),
+                  FormatLocalTime(TimeOf(backup.create_time())), FormatBytes(backup.bytes())});
   }
   program.out() << table.Render(program.width(), program.palette());
   return kSuccess;

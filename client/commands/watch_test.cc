@@ -115,8 +115,8 @@ TEST_F(CommandsTest, LogsPrintsATrialsHistory) {
   server_.AnswerWatchOnce(Log());
   EXPECT_EQ(Run({"logs", "e-1/0"}), kSuccess) << err_;
   EXPECT_EQ(out_,
-            "2023-11-14 22:13:21  state    running on n07, attempt 2, from step 300: leased\n"
-            "2023-11-14 22:13:22  warning  another build wrote the checkpoint\n");
+            "2023-11-14 22:13:21 UTC  state    running on n07, attempt 2, from step 300: leased\n"
+            "2023-11-14 22:13:22 UTC  warning  another build wrote the checkpoint\n");
   const v1::WatchExperimentRequest request =
       server_.Requests<v1::WatchExperimentRequest>("WatchExperiment").at(0);
   EXPECT_EQ(request.name(), kTrial);
@@ -129,8 +129,8 @@ TEST_F(CommandsTest, LogsFollowsToTheEndAndBeginsWithTheTail) {
   server_.AnswerWatchOnce(Log());
   EXPECT_EQ(Run({"logs", "e-1/0", "--follow", "--tail", "1"}), kSuccess) << err_;
   EXPECT_EQ(out_,
-            "2023-11-14 22:13:22  warning  another build wrote the checkpoint\n"
-            "2023-11-14 22:13:23  error    out of memory\n    in layer 3\n");
+            "2023-11-14 22:13:22 UTC  warning  another build wrote the checkpoint\n"
+            "2023-11-14 22:13:23 UTC  error    out of memory\n    in layer 3\n");
   server_.AnswerWatchOnce(Log());
   EXPECT_EQ(Run({"logs", "e-1/0", "--follow", "--output", "json"}), kSuccess);
   const std::vector<std::string> lines = absl::StrSplit(out_, '\n', absl::SkipEmpty());

@@ -13,6 +13,7 @@
 #include "client/display/numbers.h"
 #include "client/display/table.h"
 #include "platform/status_macros.h"
+#include "proto/timestamps.h"
 
 namespace lengthwise::client {
 namespace {
@@ -24,7 +25,7 @@ absl::StatusOr<int> Workers(Program& program) {
     Records records{.columns = {"worker", "alive", "stopped", "device", "host", "threads",
                                 "max_pack_size", "trials", "steps_per_second",
                                 "model_steps_per_second", "last_heartbeat_time", "kernels", "fault",
-                                "hold"}};
+                                "hold", "clock_ahead_seconds"}};
     for (const v1::Worker& worker : workers.workers()) {
       records.rows.push_back(
           {worker.worker_id(), worker.alive(), worker.stopped(), worker.provenance().device(),
@@ -34,7 +35,8 @@ absl::StatusOr<int> Workers(Program& program) {
            absl::FormatTime(absl::RFC3339_sec,
                             absl::FromUnixSeconds(worker.last_heartbeat_time().seconds()),
                             absl::UTCTimeZone()),
-           worker.provenance().kernels(), worker.fault(), worker.hold()});
+           worker.provenance().kernels(), worker.fault(), worker.hold(),
+           worker.clock_ahead_seconds()});
     }
     program.Write(records);
     return kSuccess;
@@ -86,6 +88,11 @@ absl::StatusOr<int> Workers(Program& program) {
       program.out() << "\n"
                     << worker.worker_id() << " is " << worker.hold()
                     << "; `lengthwise workers resume " << worker.worker_id() << "` ends that\n";
+    }
+    const absl::Duration ahead = absl::Seconds(worker.clock_ahead_seconds());
+    if (worker.alive() && absl::AbsDuration(ahead) >= kWrongClock) {
+      program.out() << "\nThe clock of " << worker.worker_id() << " is "
+                    << FormatClockDifference(ahead) << " the server's; set both by NTP\n";
     }
     if (worker.fault().empty() || !worker.alive()) continue;
     program.out() << "\n"

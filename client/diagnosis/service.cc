@@ -17,8 +17,6 @@ namespace {
 
 // A token that expires within this time gets a warning.
 constexpr absl::Duration kSoon = absl::Hours(7 * 24);
-// With a larger difference, times in tables and expiry times of tokens mislead.
-constexpr absl::Duration kMostClockDifference = absl::Seconds(5);
 constexpr int64_t kLittleDisk = int64_t{10} << 30;
 constexpr int64_t kNoDisk = int64_t{1} << 30;
 constexpr size_t kMostNames = 5;
@@ -41,8 +39,7 @@ Finding Caller(const v1::Caller& caller, absl::Time now) {
     return {Verdict::kOk, "access", absl::StrCat(who, ": the server requires no tokens")};
   }
   const absl::Time end = ToTime(caller.expire_time());
-  const std::string until =
-      absl::StrCat(who, ", until ", absl::FormatTime("%Y-%m-%d %H:%M", end, absl::LocalTimeZone()));
+  const std::string until = absl::StrCat(who, ", until ", FormatLocalTime(end));
   if (end - now < kSoon) {
     return {Verdict::kWarning, "access", until,
             "ask an administrator for a new token, made with `lengthwise auth create-token`"};
@@ -56,16 +53,15 @@ Finding Clock(const ServiceAnswers& answers) {
   const absl::Duration uncertain = (answers.answered - answers.asked) / 2;
   const absl::Duration ahead = ToTime(answers.server->time()) - (answers.asked + uncertain);
   const double seconds = absl::ToDoubleSeconds(ahead);
-  if (absl::AbsDuration(ahead) <= kMostClockDifference + uncertain) {
+  // With a wrong clock, ages in tables and expiry times of tokens mislead.
+  if (absl::AbsDuration(ahead) < kWrongClock + uncertain) {
     return {Verdict::kOk, "clock",
             absl::StrFormat("within %.1f s of the server's",
                             std::fabs(seconds) + absl::ToDoubleSeconds(uncertain))};
   }
-  return {
-      Verdict::kWarning, "clock",
-      absl::StrFormat("the server's is %s %s this machine's", FormatClock(absl::AbsDuration(ahead)),
-                      seconds > 0 ? "ahead of" : "behind"),
-      "set both by NTP: `timedatectl set-ntp true`"};
+  return {Verdict::kWarning, "clock",
+          absl::StrCat("the server's is ", FormatClockDifference(ahead), " this machine's"),
+          "set both by NTP: `timedatectl set-ntp true`"};
 }
 
 void Server(const ServiceAnswers& answers, const ProgramVersion& client, Findings& findings) {

@@ -18,6 +18,15 @@ std::string FormatClock(absl::Duration duration) {
   return absl::StrFormat("%d d %d h", seconds / 86400, seconds / 3600 % 24);
 }
 
+std::string FormatClockDifference(absl::Duration ahead) {
+  return absl::StrCat(FormatClock(absl::AbsDuration(ahead)),
+                      ahead > absl::ZeroDuration() ? " ahead of" : " behind");
+}
+
+std::string FormatLocalTime(absl::Time time) {
+  return absl::FormatTime("%Y-%m-%d %H:%M:%S %Z", time, absl::LocalTimeZone());
+}
+
 std::string FormatAge(absl::Duration age) {
   const int64_t seconds = absl::ToInt64Seconds(age);
   if (seconds < 1) return "just now";

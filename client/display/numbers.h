@@ -18,6 +18,12 @@ using platform::FormatCount;
 // "0:42", "12:05", "3:07:09", "2 d 4 h"; "?" for a negative or infinite time.
 std::string FormatClock(absl::Duration duration);
 
+// "10:00 ahead of", "0:07 behind".
+std::string FormatClockDifference(absl::Duration ahead);
+
+// A time of this machine's zone, which it names: "2026-11-29 10:00:00 CET".
+std::string FormatLocalTime(absl::Time time);
+
 // "just now", "42 s ago", "5 min ago", "3 h ago", "2 d ago".
 std::string FormatAge(absl::Duration age);
 

@@ -8,10 +8,17 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "proto/timestamps.h"
 #include "server/coordination/test_coordinator.h"
 
 namespace lengthwise::server {
 namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+// When the coordinator's clock starts.
+constexpr absl::Time kNow = absl::FromUnixSeconds(1'700'000'000);
 
 class CoreClockTest : public testing::TestWithParam<absl::Duration> {
  protected:
@@ -60,6 +67,43 @@ TEST_P(CoreClockTest, RegressionWorkerSurvivesAClockChange) {
   ASSERT_EQ(coordinator_.Heartbeat("w", {lease_}).status(), absl::OkStatus());
   EXPECT_EQ(coordinator_->GetStatistics().workers.size(), 1);
   EXPECT_EQ(coordinator_->reads().ListWorkers().workers_size(), 1);
+}
+
+TEST_P(CoreClockTest, WrongClockOfAWorkerIsNamed) {
+  v1::SynchronizeRequest call = coordinator_.CallOf("w");
+  call.set_session("another process");
+  *call.mutable_measurements()->mutable_time() = ToTimestamp(kNow + GetParam());
+  testing::internal::CaptureStderr();
+  ASSERT_EQ(coordinator_.Later(call).get().status(), absl::OkStatus());
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              AllOf(HasSubstr(" WARNING the clock of worker w is "),
+                    HasSubstr(GetParam() > absl::ZeroDuration() ? " ahead of this machine's"
+                                                                : " behind this machine's")));
+  const double seconds = absl::ToDoubleSeconds(GetParam());
+  EXPECT_EQ(coordinator_->reads().ListWorkers().workers(0).clock_ahead_seconds(), seconds);
+  EXPECT_EQ(coordinator_->GetStatistics().workers.at(0).clock_ahead_seconds, seconds);
+}
+
+TEST_P(CoreClockTest, EventsHaveTimesOfTheServersClock) {
+  v1::StreamEventsRequest batch;
+  batch.set_lease_id(lease_.lease_id());
+  batch.set_fencing_token(lease_.fencing_token());
+  const auto send = [&](absl::Duration ahead, int64_t sequence) {
+    batch.clear_events();
+    v1::Event& event = *batch.add_events();
+    event = PointsEvent(lease_, 0, sequence, sequence);
+    // Spooled for 20 s.
+    *event.mutable_time() = ToTimestamp(kNow + ahead - absl::Seconds(20));
+    *batch.mutable_time() = ToTimestamp(kNow + ahead);
+    std::promise<absl::Status> stored;
+    coordinator_->loop().Post<v1::StreamEventsResponse>(
+        [&] { return coordinator_->intake().Store(batch, "anonymous"); },
+        [&](const auto& response) { stored.set_value(response.status()); });
+    EXPECT_EQ(stored.get_future().get(), absl::OkStatus());
+    return ToTime(coordinator_.History(experiment_).back().time());
+  };
+  EXPECT_EQ(send(GetParam(), 1), kNow - absl::Seconds(20));
+  EXPECT_EQ(send(absl::Seconds(1), 2), kNow - absl::Seconds(19)) << "the delay of a message";
 }
 
 TEST_P(CoreClockTest, LeaseStillExpires) {

@@ -7,6 +7,7 @@
 #include "platform/failpoint.h"
 #include "platform/status_macros.h"
 #include "proto/length_accuracies.h"
+#include "proto/timestamps.h"
 #include "server/coordination/event_checks.h"
 #include "server/coordination/messages.h"
 #include "server/coordination/names.h"
@@ -140,10 +141,15 @@ absl::StatusOr<std::string> EventIntake::LogProblem(const TrialRecord& trial,
 
 absl::Status EventIntake::StoreNew(TrialRecord& trial, const v1::StreamEventsRequest& request,
                                    int64_t last_sequence) {
+  // Users read these times beside the server's own.
+  const absl::Duration behind =
+      request.has_time() ? ledger_.WallTime() - ToTime(request.time()) : absl::ZeroDuration();
+  const bool wrong_clock = absl::AbsDuration(behind) >= kWrongClock;
   for (const v1::Event& event : request.events()) {
     if (event.sequence() <= last_sequence) continue;
     LENGTHWISE_FAILPOINT("engine.event.append");
     v1::Event stored = event;
+    if (wrong_clock) *stored.mutable_time() = ToTimestamp(ToTime(event.time()) + behind);
     if (event.has_length_accuracies()) {
       v1::LengthAccuracies& measured = *stored.mutable_length_accuracies();
       // The server computes the means, so that they follow one rule whichever release the worker

@@ -56,6 +56,10 @@ void Fleet::Heartbeat(absl::string_view worker, const v1::WorkerMeasurements& me
   entry.worker.set_resident_memory_bytes(measurements.resident_memory_bytes());
   entry.worker.set_gpu_memory_used_bytes(measurements.gpu().memory_used_bytes());
   entry.worker.set_gpu_memory_total_bytes(measurements.gpu().memory_total_bytes());
+  if (measurements.has_time()) {
+    entry.worker.set_clock_ahead_seconds(
+        absl::ToDoubleSeconds(ToTime(measurements.time()) - wall));
+  }
   if (!measurements.kernels().empty()) {
     entry.worker.mutable_provenance()->set_kernels(measurements.kernels());
   }
@@ -98,7 +102,8 @@ std::vector<monitoring::WorkerSample> Fleet::Samples(absl::Time now) {
     samples.push_back({.worker_id = id,
                        .provenance = entry.worker.provenance(),
                        .max_pack_size = entry.worker.max_pack_size(),
-                       .measurements = entry.measurements});
+                       .measurements = entry.measurements,
+                       .clock_ahead_seconds = entry.worker.clock_ahead_seconds()});
   }
   return samples;
 }

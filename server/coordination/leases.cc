@@ -13,6 +13,7 @@
 #include "platform/sha256.h"
 #include "platform/status_macros.h"
 #include "platform/version.h"
+#include "proto/timestamps.h"
 #include "server/coordination/event_intake.h"
 #include "server/coordination/messages.h"
 #include "server/coordination/names.h"
@@ -139,6 +140,15 @@ absl::Status Leases::Register(const v1::SynchronizeRequest& request, const std::
       platform::LogLevel::kInfo, absl::StrCat("worker ", worker.worker_id(), " of ", caller,
                                               " registered: ", worker.provenance().device(), " on ",
                                               worker.provenance().host()));
+  const absl::Duration ahead = ToTime(request.measurements().time()) - ledger_.WallTime();
+  if (request.measurements().has_time() && absl::AbsDuration(ahead) >= kWrongClock) {
+    ledger_.effects().log.emplace_back(
+        platform::LogLevel::kWarning,
+        absl::StrCat("the clock of worker ", worker.worker_id(), " is ",
+                     absl::FormatDuration(absl::Trunc(absl::AbsDuration(ahead), absl::Seconds(1))),
+                     ahead > absl::ZeroDuration() ? " ahead of" : " behind",
+                     " this machine's; set both by NTP"));
+  }
   return absl::OkStatus();
 }
 

@@ -142,6 +142,7 @@ v1::StreamEventsRequest Outbox::TakeBatch(Trial& trial) {
   v1::StreamEventsRequest batch;
   batch.set_lease_id(lease_id_);
   batch.set_fencing_token(fencing_token_);
+  *batch.mutable_time() = ToTimestamp(absl::Now());
   int64_t bytes = 0;
   while (trial.sent < trial.items.size() && batch.events_size() < options_.max_batch_events) {
     const Item& item = trial.items[trial.sent];

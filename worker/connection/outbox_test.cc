@@ -78,6 +78,7 @@ TEST(Outbox, NumbersAndAddressesEventsAndBatchesThemByTrial) {
   EXPECT_EQ(first.events(0).trial(), "trial0");
   EXPECT_EQ(first.events(0).attempt(), 3);
   EXPECT_TRUE(first.events(0).has_time());
+  EXPECT_TRUE(first.has_time()) << "tells the server how wrong this machine's clock is";
   EXPECT_EQ(first.events(1).log_line().text(), "c");
   const v1::StreamEventsRequest second = NextBatch(outbox);
   EXPECT_THAT(Sequences(second), ElementsAre(1));

@@ -11,6 +11,7 @@
 #include "platform/failpoint.h"
 #include "platform/log.h"
 #include "platform/version.h"
+#include "proto/timestamps.h"
 
 namespace lengthwise::worker {
 namespace {
@@ -297,6 +298,7 @@ void WorkerLoop::Send() {
     request.mutable_released()->Assign(released_.begin(), released_.end());
     request.set_wants_lease(wants_lease_);
     *request.mutable_measurements() = measurements;
+    *request.mutable_measurements()->mutable_time() = ToTimestamp(absl::Now());
     if (session_ != nullptr) session_->AddProgress(request);
     capacities_.AddTo(request);
     request.set_stopping(leaving_);

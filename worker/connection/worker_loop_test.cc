@@ -303,6 +303,7 @@ TEST_F(ConnectionTest, HeartbeatsCarryTheNewestProgressAndTheRates) {
         // Two members make 12.5 steps of the pack per second.
         EXPECT_EQ(heartbeat.measurements().steps_per_second(), 12.5);
         EXPECT_EQ(heartbeat.measurements().model_steps_per_second(), 25);
+        EXPECT_TRUE(heartbeat.measurements().has_time());
         return true;
       }
     }
