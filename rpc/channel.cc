@@ -165,10 +165,14 @@ absl::Status ExplainRefusedConnection(const std::string& message, const ChannelO
   if (!says("failed to connect")) return absl::OkStatus();
   const std::string server = FailedAddress(message, options.server);
   if (says("certificate verify failed")) {
+    // Without -CAfile, openssl trusts the system's authorities.
+    const bool is_file = options.tls_ca != "system";
     return absl::FailedPreconditionError(absl::StrCat(
-        "the certificate of ", server, " is not accepted: it has expired, or tls_ca, ",
-        options.tls_ca, ", is not the authority that signed it; `openssl s_client -connect ",
-        server, " -CAfile ", options.tls_ca, "` shows which"));
+        "this program does not accept the certificate of ", server, ": it has expired, or ",
+        is_file ? absl::StrCat("tls_ca, ", options.tls_ca, ", is not the authority that signed it")
+                : "none of the system's authorities has signed it; set tls_ca to the one that has",
+        "; `openssl s_client -connect ", server,
+        is_file ? absl::StrCat(" -CAfile ", options.tls_ca) : "", "` shows which"));
   }
   if (says("is not in peer certificate") || says("Hostname Verification")) {
     return absl::FailedPreconditionError(absl::StrCat(
@@ -178,7 +182,19 @@ absl::Status ExplainRefusedConnection(const std::string& message, const ChannelO
   if (says("wrong version number")) {
     return absl::FailedPreconditionError(absl::StrCat(
         server,
-        " does not speak TLS; start the server with --tls_certificate, or leave tls_ca out"));
+        " does not speak TLS; if it is the server's port and not that of its metrics, start the "
+        "server with --tls_certificate, or leave tls_ca out"));
+  }
+  if (says("Failed parsing HTTP/2") || says("http1.x server")) {
+    return absl::UnavailableError(absl::StrCat(
+        server,
+        " answers, but is no Lengthwise server; check the port: it may be that of the metrics, or "
+        "a proxy's"));
+  }
+  if (says("SETTINGS frame") || says("Handshake read failed") || says("Handshake timed out")) {
+    return absl::UnavailableError(absl::StrCat(
+        server, " accepts connections but does not answer; check the port",
+        options.tls_ca.empty() ? "" : ", and that its server has --tls_certificate"));
   }
   // A stopping server also closes connections this way. A retry may reach its replacement.
   if (!says("Socket closed") && !says("onnection reset")) return absl::OkStatus();
@@ -192,6 +208,13 @@ absl::Status ExplainRefusedConnection(const std::string& message, const ChannelO
   return absl::FailedPreconditionError(
       absl::StrCat(server, " does not accept the certificate ", options.tls_certificate,
                    "; use one that its --tls_client_ca signed and that has not expired"));
+}
+
+std::string ConnectFailure(const std::string& message) {
+  const bool is_nested =
+      absl::StartsWith(message, "failed to connect") || absl::StartsWith(message, "DNS resolution");
+  const size_t last = is_nested ? message.rfind(": ") : std::string::npos;
+  return last == std::string::npos ? message : message.substr(last + 2);
 }
 
 }  // namespace lengthwise::rpc

@@ -50,10 +50,15 @@ ChannelOptions ToChannelOptions(const Settings& settings);
 absl::StatusOr<std::shared_ptr<grpc::Channel>> CreateChannel(const ChannelOptions& options,
                                                              grpc::ChannelArguments arguments);
 
-// Explains a call's UNAVAILABLE if gRPC's message is about encryption: returns FAILED_PRECONDITION
-// with the remedy, because a retry cannot help. Returns OK for other causes, such as an unreachable
-// server.
+// Explains a call's UNAVAILABLE if gRPC's message is about a peer that is no Lengthwise server or
+// uses other encryption. FAILED_PRECONDITION with the remedy if a retry cannot help, else
+// UNAVAILABLE. Returns OK for other causes, such as an unreachable server.
 absl::Status ExplainRefusedConnection(const std::string& message, const ChannelOptions& options);
+
+// Returns the innermost cause of gRPC's message that it cannot connect, which nests causes: "failed
+// to connect to all addresses; last error: UNKNOWN: ipv4:127.0.0.1:1: Failed to connect to remote
+// host: Connection refused" becomes "Connection refused". Returns other messages as they are.
+std::string ConnectFailure(const std::string& message);
 
 }  // namespace lengthwise::rpc
 

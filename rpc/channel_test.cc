@@ -276,6 +276,42 @@ TEST_F(ChannelTest, AdviceOnAListNamesTheAddressThatFailed) {
       << "the first address, if the message names none";
 }
 
+// Messages of gRPC 1.51.
+TEST(ExplainRefusedConnection, NamesThePortOfAnotherService) {
+  const auto explain = [](const std::string& cause, const std::string& tls_ca) {
+    const absl::Status status = ExplainRefusedConnection(
+        "failed to connect to all addresses; last error: UNKNOWN: ipv4:10.0.0.1:9464: " + cause,
+        {.server = "head:9464", .tls_ca = tls_ca});
+    EXPECT_FALSE(status.ok()) << cause;
+    return std::string(status.message());
+  };
+  for (const char* cause : {"Failed parsing HTTP/2", "Trying to connect an http1.x server"}) {
+    EXPECT_THAT(explain(cause, ""), HasSubstr("head:9464 answers, but is no Lengthwise server"));
+  }
+  for (const char* cause :
+       {"connection attempt timed out before receiving SETTINGS frame", "Handshake read failed"}) {
+    EXPECT_THAT(explain(cause, "/ca.pem"),
+                AllOf(HasSubstr("head:9464 accepts connections but does not answer"),
+                      HasSubstr("--tls_certificate")));
+  }
+  EXPECT_THAT(explain("Ssl handshake failed: SSL_ERROR_SSL: wrong version number", "/ca.pem"),
+              HasSubstr("not that of its metrics"));
+  EXPECT_THAT(explain("Ssl handshake failed: SSL_ERROR_SSL: certificate verify failed", "system"),
+              AllOf(HasSubstr("none of the system's authorities"),
+                    HasSubstr("`openssl s_client -connect head:9464` shows which")));
+}
+
+TEST(ConnectFailureTest, ReducesOnlyNestedCauses) {
+  EXPECT_EQ(ConnectFailure("failed to connect to all addresses; last error: UNKNOWN: ipv4:1.2.3.4:1"
+                           ": Failed to connect to remote host: Connection refused"),
+            "Connection refused");
+  EXPECT_EQ(ConnectFailure("DNS resolution failed for h:1: C-ares status is not ARES_SUCCESS "
+                           "qtype=A name=h is_balancer=0: Domain name not found"),
+            "Domain name not found");
+  EXPECT_EQ(ConnectFailure("not accepted: it has expired; `openssl s_client -connect h:1`"),
+            "not accepted: it has expired; `openssl s_client -connect h:1`");
+}
+
 TEST_F(ChannelTest, ChannelFollowsTheServerToAnotherAddress) {
   auto first = std::make_unique<Server>();
   auto second = std::make_unique<Server>();

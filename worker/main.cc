@@ -361,11 +361,7 @@ int Run(const Flags& flags, platform::TerminationSignals& signals) {
   const absl::Status status = loop.Run();
   signals.OnFirst(nullptr);
   if (!status.ok()) {
-    platform::LogError(
-        absl::StrCat((*runner)->device_status().ok() && !absl::IsDeadlineExceeded(status)
-                         ? "the server refuses this worker: "
-                         : "",
-                     status.message()));
+    platform::LogError(std::string(status.message()));
     return kExitFailure;
   }
   platform::LogInfo("bye");

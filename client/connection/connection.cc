@@ -31,16 +31,6 @@ constexpr char kUnreachable[] = "lengthwise/unreachable";
 // Payload key of a status for an address at which nothing listens.
 constexpr char kNothingListens[] = "lengthwise/nothing_listens";
 
-// Reduces gRPC's "failed to connect to all addresses; last error: UNKNOWN: ipv4:127.0.0.1:7070:
-// Failed to connect to remote host: Connection refused" to its cause, "Connection refused".
-std::string ConnectFailure(const std::string& message) {
-  if (message.find("onnect") == std::string::npos && message.find("DNS") == std::string::npos) {
-    return message;
-  }
-  const size_t last = message.rfind(": ");
-  return last == std::string::npos ? message : message.substr(last + 2);
-}
-
 absl::Status Unreachable(absl::Status status) {
   status.SetPayload(kUnreachable, absl::Cord());
   return status;
@@ -62,7 +52,7 @@ absl::Status ToStatus(const grpc::Status& answer, const rpc::ChannelOptions& cha
       if (absl::IsUnavailable(explained)) return Unreachable(explained);
       RETURN_IF_ERROR(explained);
       absl::Status status = Unreachable(absl::UnavailableError(
-          absl::StrCat("cannot reach a server at ", address, " (", ConnectFailure(said), ")")));
+          absl::StrCat("cannot reach a server at ", address, " (", rpc::ConnectFailure(said), ")")));
       status.SetPayload(kNothingListens, absl::Cord());
       return status;
     }

@@ -5,6 +5,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "rpc/channel.h"
 
 namespace lengthwise::worker {
 namespace {
@@ -44,10 +45,7 @@ void Reachability::Succeeded() {
 }
 
 std::string ShortReason(const absl::Status& status) {
-  std::string message(status.message());
-  if (const size_t cause = message.rfind(": "); cause != std::string::npos) {
-    message.erase(0, cause + 2);
-  }
+  std::string message = rpc::ConnectFailure(std::string(status.message()));
   if (message.empty()) return absl::StatusCodeToString(status.code());
   message[0] = absl::ascii_tolower(static_cast<unsigned char>(message[0]));
   return message;

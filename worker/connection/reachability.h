@@ -43,9 +43,7 @@ class Reachability {
   absl::Time last_logged_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
 };
 
-// Returns the innermost cause of an error, because gRPC nests causes: "failed to connect to all
-// addresses; last error: UNKNOWN: ipv4:127.0.0.1:1: Failed to connect to remote host: Connection
-// refused" becomes "connection refused".
+// Returns an error's message for a place within a line: "connection refused" (rpc::ConnectFailure).
 std::string ShortReason(const absl::Status& status);
 
 }  // namespace lengthwise::worker

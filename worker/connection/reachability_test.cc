@@ -39,6 +39,12 @@ TEST_F(ReachabilityTest, LogsBeginAndEndOfAnOutage) {
                           "server 127.0.0.1:7070 reached again"));
 }
 
+TEST_F(ReachabilityTest, LogsWholeExplanations) {
+  reachability_.Failed(absl::UnavailableError("the certificate of h is not accepted: it is over"));
+  EXPECT_THAT(lines_, ElementsAre("server 127.0.0.1:7070 unreachable (the certificate of h is not "
+                                  "accepted: it is over); retrying"));
+}
+
 TEST_F(ReachabilityTest, RepeatsOncePerMinute) {
   // 150 s with a failure each second: at 0, 60 and 120 s.
   for (int i = 0; i < 150; ++i, now_ += absl::Seconds(1)) reachability_.Failed(refused_);

@@ -375,7 +375,9 @@ void WorkerLoop::Take(const v1::SynchronizeRequest& request, v1::SynchronizeResp
 }
 
 void WorkerLoop::Fail(absl::Status status) {
+  std::string who = "the server refuses this worker: ";
   if (absl::IsUnimplemented(status)) {
+    who.clear();
     status = absl::FailedPreconditionError(
         "the server is of release 0.2 or older, and this worker is newer; upgrade the server");
   } else if (options_.explain) {
@@ -383,11 +385,12 @@ void WorkerLoop::Fail(absl::Status status) {
     // A worker that was known before keeps retrying: its trials continue until the server accepts
     // it again.
     if (!explained.ok()) {
+      who.clear();
       status = is_known_ ? absl::UnavailableError(explained.message()) : explained;
     }
   }
   if (IsFinal(status) || (!is_known_ && IsAboutAccess(status))) {
-    refusal_ = status;
+    refusal_ = absl::Status(status.code(), who + std::string(status.message()));
     if (session_ != nullptr) session_->Abandon();
     return;
   }

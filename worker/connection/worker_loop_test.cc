@@ -349,7 +349,8 @@ TEST_F(ConnectionTest, FinalRefusalOfTheRegistrationEndsTheWorker) {
         {grpc::StatusCode::FAILED_PRECONDITION, "build both from the same source"}};
   });
   StartWorker([](const v1::Lease&, PackSession&) { return absl::OkStatus(); });
-  EXPECT_EQ(Join(), absl::FailedPreconditionError("build both from the same source"));
+  EXPECT_EQ(Join(), absl::FailedPreconditionError(
+                        "the server refuses this worker: build both from the same source"));
 }
 
 TEST_F(ConnectionTest, NewWorkerWithWrongTokenExits) {
@@ -357,7 +358,8 @@ TEST_F(ConnectionTest, NewWorkerWithWrongTokenExits) {
     state.call_failures = {{grpc::StatusCode::UNAUTHENTICATED, "the token expired"}};
   });
   StartWorker([](const v1::Lease&, PackSession&) { return absl::OkStatus(); });
-  EXPECT_EQ(Join(), absl::UnauthenticatedError("the token expired"));
+  EXPECT_EQ(Join(),
+            absl::UnauthenticatedError("the server refuses this worker: the token expired"));
 }
 
 // The token may be renewed during training, so the worker keeps its progress.
@@ -394,7 +396,7 @@ TEST_F(ConnectionTest, ChannelSettingsErrorIsExplainedAndFinal) {
     state.call_failures = {{grpc::StatusCode::UNAVAILABLE, "certificate verify failed"}};
   });
   StartWorker([](const v1::Lease&, PackSession&) { return absl::OkStatus(); });
-  EXPECT_EQ(Join(), absl::FailedPreconditionError("set tls_ca"));
+  EXPECT_EQ(Join(), absl::FailedPreconditionError("set tls_ca")) << "the worker refuses";
 }
 
 TEST_F(ConnectionTest, IdleWorkerEndsWhenAskedTo) {
