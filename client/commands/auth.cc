@@ -82,11 +82,12 @@ absl::StatusOr<int> ListTokens(Program& program) {
   ASSIGN_OR_RETURN(auto connection, program.Connect());
   ASSIGN_OR_RETURN(const auto list, connection->ListTokens());
   if (!program.output_is_table()) {
-    Records records{.columns = {"token_id", "principal", "role", "create_time", "expire_time"}};
+    Records records{
+        .columns = {"token_id", "principal", "role", "create_time", "expire_time", "maker"}};
     for (const v1::Token& token : list.tokens()) {
       records.rows.push_back({token.token_id(), token.principal(), RoleName(token.role()),
                               FormatSeconds(token.create_time()),
-                              FormatSeconds(token.expire_time())});
+                              FormatSeconds(token.expire_time()), token.maker()});
     }
     program.Write(records);
     return kSuccess;

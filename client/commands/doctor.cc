@@ -71,8 +71,12 @@ Findings AskServer(const rpc::Settings& settings) {
     answers.asked = absl::Now();
     answers.server = (*connection)->GetServer();
     answers.answered = absl::Now();
-    answers.workers = (*connection)->ListWorkers();
-    answers.storage = (*connection)->GetStorage();
+    // The server's audit log records every call that is denied.
+    const v1::Role role = answers.caller->role();
+    answers.workers = absl::PermissionDeniedError("tokens of workers may not see them");
+    answers.storage = absl::PermissionDeniedError("");
+    if (role != v1::WORKER) answers.workers = (*connection)->ListWorkers();
+    if (role == v1::ADMIN) answers.storage = (*connection)->GetStorage();
   }
   return InspectService(answers, Self());
 }

@@ -7,6 +7,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "absl/strings/match.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "client/commands/commands_fixture.h"
@@ -241,6 +242,22 @@ TEST_F(CommandsTest, DoctorFindsFaultsAndAdvises) {
   EXPECT_EQ(Run({"doctor"}), kFailure);
   EXPECT_THAT(out_, HasSubstr("the token 3f ended on 2026-01-01"));
   EXPECT_THAT(out_, HasSubstr("1 failure"));
+}
+
+TEST_F(CommandsTest, DoctorAsksOnlyWhatItsRoleMay) {
+  v1::Caller caller;
+  caller.set_principal("ada");
+  size_t lists = 0, storages = 0;
+  for (const v1::Role role : {v1::WORKER, v1::SUBMITTER, v1::ADMIN}) {
+    caller.set_role(role);
+    server_.AnswerAlways("GetCaller", caller);
+    Run({"doctor"});
+    lists += role != v1::WORKER;
+    storages += role == v1::ADMIN;
+    EXPECT_EQ(server_.Requests<v1::ListWorkersRequest>("ListWorkers").size(), lists);
+    EXPECT_EQ(server_.Requests<v1::GetStorageRequest>("GetStorage").size(), storages);
+    EXPECT_EQ(absl::StrContains(out_, "only administrators may see it"), role != v1::ADMIN);
+  }
 }
 
 }  // namespace

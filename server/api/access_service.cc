@@ -32,7 +32,8 @@ class AccessService final : public v1::AccessService::CallbackService {
         [this](const v1::CreateTokenRequest& asked,
                const Caller& caller) -> absl::StatusOr<v1::CreateTokenResponse> {
           if (tokens_ == nullptr || !tokens_->IsRequired()) return NoTokens();
-          ASSIGN_OR_RETURN(v1::CreateTokenResponse created, tokens_->Create(asked));
+          ASSIGN_OR_RETURN(v1::CreateTokenResponse created,
+                           tokens_->Create(asked, caller.principal));
           const v1::Token& token = created.token();
           platform::LogInfo(absl::StrCat(caller.principal, " created token ", token.token_id(),
                                          " of ", token.principal(), ", ", RoleName(token.role())));

@@ -101,6 +101,8 @@ TEST_F(AccessServiceTest, AdministratorsManageTokens) {
   ASSERT_TRUE(access_->ListTokens(With(admin).get(), {}, &list).ok());
   ASSERT_EQ(list.tokens_size(), 2);
   EXPECT_EQ(list.tokens(0).principal(), "grace");
+  EXPECT_EQ(list.tokens(0).maker(), "root");
+  EXPECT_EQ(list.tokens(1).maker(), "") << "made on the server's machine";
 
   v1::RevokeTokenRequest revoke;
   revoke.set_token_id(created.token().token_id());

@@ -243,6 +243,25 @@ TEST_F(EveryRpcTest, RefusalsOfEveryMethodAreAudited) {
   EXPECT_THAT(all, testing::Not(testing::HasSubstr(std::string(20, 'c'))));
 }
 
+TEST_F(EveryRpcTest, RefusalsOfARevokedTokenNameItsPrincipal) {
+  const std::string method = "lengthwise.v1.AccessService/GetCaller";
+  const std::string sam = Token(v1::SUBMITTER, "sam");
+  v1::RevokeTokenRequest revoke;
+  revoke.set_principal("sam");
+  ASSERT_TRUE(tokens_->Revoke(revoke).ok());
+  // The first is refused before gRPC sees it, as the first call of its connection.
+  EXPECT_EQ(Call(method, sam), grpc::StatusCode::UNAUTHENTICATED);
+  EXPECT_EQ(Call(method, admin_), grpc::StatusCode::OK);
+  EXPECT_EQ(Call(method, sam), grpc::StatusCode::UNAUTHENTICATED);
+  const auto lines = AuditLines()[method];
+  ASSERT_EQ(lines.size(), 2u);
+  for (const nlohmann::json& line : lines) {
+    EXPECT_EQ(line["principal"], "sam");
+    EXPECT_EQ(line["role"], "submitter");
+    EXPECT_TRUE(line["token_id"].is_string());
+  }
+}
+
 TEST_F(EveryRpcTest, ChangingCallsAreInTheAuditLog) {
   ASSERT_EQ(test_.AddExperiment("of-ada", 2), "experiments/of-ada-1");
   // An ended experiment can be deleted.
@@ -294,6 +313,25 @@ TEST_F(EveryRpcTest, AuditLogNamesCreatedObjects) {
   const nlohmann::json& created = lines["lengthwise.v1.ExperimentService/CreateExperiment"].at(0);
   EXPECT_THAT(created["made"].get<std::string>(), testing::StartsWith("experiments/"));
   EXPECT_EQ(created["request_id"], "again\x1b[2J");
+}
+
+TEST_F(EveryRpcTest, AuditLogSaysWhoseTokensWereRevokedAndWhyTrialsWereCancelled) {
+  ASSERT_EQ(test_.AddExperiment("of-ada", 2), "experiments/of-ada-1");
+  Token(v1::SUBMITTER, "sam");
+  v1::RevokeTokenRequest revoke;
+  revoke.set_token_id(tokens_->List().value().tokens(0).token_id());
+  EXPECT_EQ(Call("lengthwise.v1.AccessService/RevokeToken", admin_, revoke.SerializeAsString()),
+            grpc::StatusCode::OK);
+  v1::CancelExperimentRequest cancel;
+  cancel.set_name("experiments/of-ada-1");
+  cancel.set_reason("has left");
+  EXPECT_EQ(Call("lengthwise.v1.ExperimentService/CancelExperiment", admin_,
+                 cancel.SerializeAsString()),
+            grpc::StatusCode::OK);
+  auto lines = AuditLines();
+  EXPECT_EQ(lines["lengthwise.v1.AccessService/RevokeToken"].at(0)["made"], "sam");
+  EXPECT_EQ(lines["lengthwise.v1.ExperimentService/CancelExperiment"].at(0)["stated_reason"],
+            "has left");
 }
 
 // The stream that carries them continues and ends with OK.

@@ -61,6 +61,7 @@ std::string FormatAuditLine(const AuditRecord& record) {
   set("principal", caller.principal);
   set("role", caller.role == v1::ROLE_UNSPECIFIED ? "" : RoleName(caller.role));
   set("token_id", caller.token_id);
+  if (!caller.token_maker.empty()) line["token_maker"] = caller.token_maker;
   line["peer"] = Harmless(Address(record.peer));
   line["method"] = std::string(absl::StripPrefix(record.method, "lengthwise.v1."));
   if (!record.resource.empty()) line["resource"] = Harmless(record.resource);

@@ -5,10 +5,11 @@
 //    "method": "ExperimentService/CancelExperiment", "resource": "experiments/table1-1",
 //    "outcome": "OK"}
 //
-// Optional fields: "made" (a new experiment, token or backup), "request_id", "dry_run", "reason"
-// (for an outcome other than OK) and "suppressed" (audit_trail.h). Principal, role and token_id are
-// null for an unknown caller. Callers' texts are truncated, in ASCII, and stripped of anything that
-// looks like a token's secret.
+// Optional fields: "token_maker" (the principal that created the token), "made" (a new experiment,
+// token or backup), "request_id", "dry_run", "reason" (for an outcome other than OK) and
+// "suppressed" (audit_trail.h). Principal, role and token_id are null for an unknown caller.
+// Callers' texts are truncated, in ASCII, and stripped of anything that looks like a token's
+// secret.
 #ifndef LENGTHWISE_SERVER_SECURITY_AUDIT_LOG_H_
 #define LENGTHWISE_SERVER_SECURITY_AUDIT_LOG_H_
 

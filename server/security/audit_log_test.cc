@@ -49,6 +49,13 @@ TEST(AuditLine, DescribesTheCall) {
                              HasSubstr(R"("suppressed":3)")));
 }
 
+TEST(AuditLine, NamesWhoMadeTheToken) {
+  AuditRecord record = ARecord();
+  record.caller.token_maker = "root";
+  EXPECT_THAT(FormatAuditLine(record),
+              HasSubstr(R"("token_id":"0123456789ab","token_maker":"root","peer")"));
+}
+
 TEST(AuditLine, HasNoRoleForALocalUser) {
   EXPECT_THAT(FormatAuditLine({.caller = {.principal = "uid:0"}}),
               HasSubstr(R"("principal":"uid:0","role":null,"token_id":null)"));

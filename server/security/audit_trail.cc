@@ -132,10 +132,10 @@ AuditTrail::AuditTrail(AuditLog& log, std::function<absl::Time()> now)
     : log_(log), now_(std::move(now)) {}
 
 void AuditTrail::Admit(const grpc::CallbackServerContext& context, absl::string_view peer,
-                       absl::string_view method, const Caller* caller, const Message* request) {
+                       absl::string_view method, const Caller& caller, const Message* request) {
   AuditRecord record;
   record.peer = std::string(peer);
-  if (caller != nullptr) record.caller = *caller;
+  record.caller = caller;
   if (const Rule* rule = FindRule(method); rule != nullptr && request != nullptr) {
     record.resource = TextOf(*request, rule->resource);
     record.request_id = TextOf(*request, "request_id");
@@ -160,9 +160,10 @@ void AuditTrail::Refuse(const grpc::CallbackServerContext& context, absl::string
 }
 
 void AuditTrail::RefuseStranger(absl::string_view peer, absl::string_view method,
-                                const absl::Status& reason) {
+                                const Caller& caller, const absl::Status& reason) {
   AuditRecord record;
   record.peer = std::string(peer);
+  record.caller = caller;
   Write(std::move(record), method, reason);
 }
 

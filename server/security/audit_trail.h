@@ -40,18 +40,19 @@ class AuditTrail {
 
   explicit AuditTrail(AuditLog& log, std::function<absl::Time()> now = absl::Now);
 
-  // Called by the gate before the call ends. `peer` is the client's address. `caller` is null if
-  // unknown. `request` is null if it is a stream.
+  // Called by the gate before the call ends. `peer` is the client's address. `caller` has no
+  // principal if it is unknown. `request` is null if it is a stream.
   void Admit(const grpc::CallbackServerContext& context, absl::string_view peer,
-             absl::string_view method, const Caller* caller,
+             absl::string_view method, const Caller& caller,
              const google::protobuf::Message* request);
 
   // For a refusal within a call that continues, such as one message of a stream. Writes a line of
   // its own while the call is open.
   void Refuse(const grpc::CallbackServerContext& context, absl::string_view method,
               std::string resource, const absl::Status& reason);
-  // For a call that the edge refuses, so that gRPC does not see it. `peer` is the client's address.
-  void RefuseStranger(absl::string_view peer, absl::string_view method, const absl::Status& reason);
+  // For a call that the edge refuses, so that gRPC does not see it. `peer`, `caller` as of Admit.
+  void RefuseStranger(absl::string_view peer, absl::string_view method, const Caller& caller,
+                      const absl::Status& reason);
 
   // For the server's builder.
   std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface> Interceptor();

@@ -21,6 +21,8 @@ struct Caller {
   // without tokens.
   std::string token_id;
   absl::Time expire_time = absl::InfiniteFuture();
+  // The principal that created the token. Empty if unknown.
+  std::string token_maker = {};
 };
 
 // The caller of a server without tokens. Everyone who can reach such a server may do everything.

@@ -56,13 +56,13 @@ Gate::Gate(const Options& options, TokenStore* tokens, std::function<absl::Time(
       peers_(peers),
       audit_(audit) {}
 
-absl::StatusOr<Caller> Gate::Identify(absl::string_view authorization) {
+absl::StatusOr<Caller> Gate::Identify(absl::string_view authorization, Caller* refused) {
   if (tokens_ == nullptr || !tokens_->IsRequired()) return AnonymousCaller();
   if (authorization.empty()) return NoToken();
   if (!absl::ConsumePrefix(&authorization, rpc::kBearerPrefix)) {
     return absl::UnauthenticatedError("the metadata \"authorization\" is not \"Bearer lw_...\"");
   }
-  return tokens_->Authenticate(authorization);
+  return tokens_->Authenticate(authorization, refused);
 }
 
 absl::Status Gate::Recheck(const Caller& caller) {
@@ -91,13 +91,14 @@ absl::StatusOr<Caller> Gate::Decide(const Credentials& credentials, absl::string
 
 absl::StatusOr<Caller> Gate::Meet(const Peer& peer, absl::string_view method,
                                   absl::string_view authorization) {
-  absl::StatusOr<Caller> caller = Identify(authorization);
+  Caller refused;
+  absl::StatusOr<Caller> caller = Identify(authorization, &refused);
   if (caller.ok()) return caller;
   // Names that the API does not have are the stranger's text, which belongs into no log.
   const Rule* rule = FindRule(method);
   LogRefusal(rule == nullptr ? "an unknown method" : rule->method, peer.address, caller.status());
   if (rule != nullptr && audit_ != nullptr) {
-    audit_->RefuseStranger(peer.address, method, caller.status());
+    audit_->RefuseStranger(peer.address, method, refused, caller.status());
   }
   return caller.status();
 }
@@ -109,10 +110,11 @@ absl::StatusOr<Caller> Gate::Admit(const grpc::CallbackServerContext& context,
   const std::shared_ptr<Peer> peer = peers_ == nullptr ? nullptr : peers_->Find(context.peer());
   credentials.has_certificate = peer != nullptr && peer->has_certificate;
   const std::string address = peer == nullptr ? context.peer() : peer->address;
-  absl::StatusOr<Caller> caller = Identify(credentials.authorization);
+  Caller refused;
+  absl::StatusOr<Caller> caller = Identify(credentials.authorization, &refused);
   // Before the decision, so that the audit line of a refusal names its caller.
   if (audit_ != nullptr) {
-    audit_->Admit(context, address, method, caller.ok() ? &*caller : nullptr, request);
+    audit_->Admit(context, address, method, caller.ok() ? *caller : refused, request);
   }
   absl::Status status = caller.ok() ? Check(*caller, credentials, method) : caller.status();
   if (absl::IsUnauthenticated(status)) LogRefusal(method, address, status);

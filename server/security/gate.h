@@ -92,7 +92,8 @@ class Gate {
  private:
   absl::StatusOr<Caller> Admit(const grpc::CallbackServerContext& context, absl::string_view method,
                                const google::protobuf::Message* request);
-  absl::StatusOr<Caller> Identify(absl::string_view authorization);
+  // `refused` as of TokenStore::Authenticate.
+  absl::StatusOr<Caller> Identify(absl::string_view authorization, Caller* refused = nullptr);
   // Checks that a known caller may make the call and is within its quota.
   absl::Status Check(const Caller& caller, const Credentials& credentials,
                      absl::string_view method);

@@ -20,7 +20,7 @@ constexpr size_t kMaxPrincipalBytes = 60;
 
 // Describes what is wrong with the fields. Empty if nothing is.
 absl::string_view Read(const std::vector<absl::string_view>& fields, TokenRecord& record) {
-  if (fields.size() != 7) return "it does not have seven fields";
+  if (fields.size() != 7 && fields.size() != 8) return "it does not have seven or eight fields";
   if (!rpc::IsTokenId(fields[0])) return "the token's id is malformed";
   if (!IsPrincipal(fields[1])) return "the principal is malformed";
   record.role = ParseRole(fields[2]);
@@ -35,6 +35,8 @@ absl::string_view Read(const std::vector<absl::string_view>& fields, TokenRecord
   record.principal = std::string(fields[1]);
   record.salt = std::string(fields[5]);
   record.hash = std::string(fields[6]);
+  if (fields.size() == 8) record.maker = std::string(fields[7]);
+  if (fields.size() == 8 && !IsPrincipal(record.maker)) return "the maker is malformed";
   return "";
 }
 
@@ -45,7 +47,7 @@ std::string FormatTokenRecords(const std::vector<TokenRecord>& records) {
   for (const TokenRecord& record : records) {
     absl::StrAppend(&text, record.token_id, " ", record.principal, " ", RoleName(record.role), " ",
                     record.create_seconds, " ", record.expire_seconds, " ", record.salt, " ",
-                    record.hash, "\n");
+                    record.hash, record.maker.empty() ? "" : " ", record.maker, "\n");
   }
   return text;
 }

@@ -1,11 +1,11 @@
 // Stored tokens and their file format: a first line "lengthwise-tokens 1", then one line per token
-// with seven fields separated by spaces:
+// with fields separated by spaces:
 //
-//   {token_id} {principal} {role} {create} {expire} {salt} {hash}
+//   {token_id} {principal} {role} {create} {expire} {salt} {hash} [{maker}]
 //
-// Times are seconds since 1970. The salt is 32 hexadecimal digits. The hash is
-// SHA-256("{salt}{secret}") as 64 hexadecimal digits. One round is enough: secrets are 256 random
-// bits, so there is no dictionary to try.
+// Times are seconds since 1970. The maker is absent if it is unknown. The salt is 32 hexadecimal
+// digits. The hash is SHA-256("{salt}{secret}") as 64 hexadecimal digits. One round is enough:
+// secrets are 256 random bits, so there is no dictionary to try.
 #ifndef LENGTHWISE_SERVER_SECURITY_TOKEN_RECORDS_H_
 #define LENGTHWISE_SERVER_SECURITY_TOKEN_RECORDS_H_
 
@@ -36,6 +36,8 @@ struct TokenRecord {
   int64_t expire_seconds = 0;
   std::string salt;
   std::string hash;
+  // The principal that created it. Empty for one made on the server's machine.
+  std::string maker;
 
   bool operator==(const TokenRecord&) const = default;
 };

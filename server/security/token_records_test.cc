@@ -20,6 +20,7 @@ TEST(TokenRecords, RoundTrip) {
   other.token_id = std::string(12, '0');
   other.principal = "w.1-x_y";
   other.role = v1::WORKER;
+  other.maker = "root";
   const std::vector<TokenRecord> records = {kRecord, other};
   EXPECT_EQ(ParseTokenRecords(FormatTokenRecords(records)).value(), records);
   EXPECT_THAT(ParseTokenRecords(FormatTokenRecords({})).value(), IsEmpty());
@@ -45,7 +46,8 @@ TEST(TokenRecords, DamageIsReportedByLineWithoutTheHash) {
   EXPECT_THAT(damaged("1800000000", "99999999999999999999"), HasSubstr("time"));
   EXPECT_THAT(damaged(std::string(64, 'c'), std::string(63, 'c')), HasSubstr("hash"));
   EXPECT_THAT(damaged(std::string(32, 'b'), ""), HasSubstr("salt"));
-  EXPECT_THAT(damaged(" submitter", ""), HasSubstr("seven fields"));
+  EXPECT_THAT(damaged(" submitter", ""), HasSubstr("seven or eight fields"));
+  EXPECT_THAT(damaged(std::string(64, 'c'), std::string(64, 'c') + " Root"), HasSubstr("maker"));
 }
 
 // The result of a lost write or a full disk must not look like a complete, shorter list.

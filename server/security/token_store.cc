@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "platform/files.h"
 #include "platform/log.h"
@@ -21,6 +22,7 @@ namespace lengthwise::server {
 namespace {
 
 constexpr size_t kMaxTokens = 10'000;
+constexpr size_t kMaxRevoked = 1'000;
 // Expired tokens stay in the list for this long.
 constexpr absl::Duration kForget = absl::Hours(30 * 24);
 
@@ -35,7 +37,17 @@ v1::Token ToToken(const TokenRecord& record) {
   token.set_role(record.role);
   token.mutable_create_time()->set_seconds(record.create_seconds);
   token.mutable_expire_time()->set_seconds(record.expire_seconds);
+  token.set_maker(record.maker);
   return token;
+}
+
+// Null if there is none.
+template <typename Records>
+const TokenRecord* Find(const Records& records, absl::string_view token_id) {
+  const auto found = std::find_if(records.begin(), records.end(), [&](const TokenRecord& record) {
+    return record.token_id == token_id;
+  });
+  return found == records.end() ? nullptr : &*found;
 }
 
 absl::Status NotKnown(absl::string_view token_id) {
@@ -165,7 +177,7 @@ absl::Status TokenStore::Refresh() {
   if (version == version_ && damage_.ok()) return damage_;
   version_ = version;
   // No token is valid unless the newest file can be read.
-  records_.clear();
+  std::vector<TokenRecord> before = std::exchange(records_, {});
   const absl::Status earlier = std::exchange(damage_, absl::OkStatus());
   if (!version.exists) {
     platform::LogWarning(
@@ -178,6 +190,7 @@ absl::Status TokenStore::Refresh() {
   absl::StatusOr<std::vector<TokenRecord>> records = Read();
   if (records.ok()) {
     records_ = *std::move(records);
+    KeepRevoked(std::move(before));
     return absl::OkStatus();
   }
   damage_ = records.status();
@@ -199,11 +212,13 @@ absl::StatusOr<std::vector<TokenRecord>> TokenStore::Read() const {
                                    data_dir_, " --create_admin_token PATH`"));
 }
 
-const TokenRecord* TokenStore::Find(absl::string_view token_id) const {
-  const auto found = std::find_if(records_.begin(), records_.end(), [&](const TokenRecord& record) {
-    return record.token_id == token_id;
-  });
-  return found == records_.end() ? nullptr : &*found;
+void TokenStore::KeepRevoked(std::vector<TokenRecord> before) {
+  absl::flat_hash_set<absl::string_view> ids;
+  for (const TokenRecord& record : records_) ids.insert(record.token_id);
+  for (TokenRecord& record : before) {
+    if (!ids.contains(record.token_id)) revoked_.push_back(std::move(record));
+  }
+  while (revoked_.size() > kMaxRevoked) revoked_.pop_front();
 }
 
 bool TokenStore::IsRequired() {
@@ -213,17 +228,21 @@ bool TokenStore::IsRequired() {
   return required_;
 }
 
-absl::StatusOr<Caller> TokenStore::Authenticate(absl::string_view text) {
+absl::StatusOr<Caller> TokenStore::Authenticate(absl::string_view text, Caller* refused) {
   const absl::StatusOr<rpc::TokenText> token = rpc::ParseTokenText(text);
   if (!token.ok()) return absl::UnauthenticatedError(token.status().message());
   TokenRecord known;
+  bool is_revoked = false;
   {
     platform::MutexLock lock(mutex_);
     if (!Refresh().ok()) {
       return absl::UnauthenticatedError(
           "the server cannot read its tokens; its administrator finds the reason in its log");
     }
-    if (const TokenRecord* found = Find(token->token_id); found != nullptr) known = *found;
+    const TokenRecord* found = Find(records_, token->token_id);
+    is_revoked = found == nullptr;
+    if (is_revoked) found = Find(revoked_, token->token_id);
+    if (found != nullptr) known = *found;
   }
   // Hash and compare even if the id is unknown, so that timing does not reveal known ids.
   const std::string hash = Hash(known.salt, token->secret);
@@ -231,15 +250,18 @@ absl::StatusOr<Caller> TokenStore::Authenticate(absl::string_view text) {
   if (CRYPTO_memcmp(hash.data(), expected.data(), hash.size()) != 0) {
     return NotKnown(token->token_id);
   }
-  RETURN_IF_ERROR(CheckTime(known, now_()));
-  return Caller{known.principal, known.role, known.token_id,
-                absl::FromUnixSeconds(known.expire_seconds)};
+  Caller caller = {known.principal, known.role, known.token_id,
+                   absl::FromUnixSeconds(known.expire_seconds), known.maker};
+  absl::Status status = is_revoked ? NotKnown(token->token_id) : CheckTime(known, now_());
+  if (status.ok()) return caller;
+  if (refused != nullptr) *refused = std::move(caller);
+  return status;
 }
 
 absl::Status TokenStore::Recheck(const std::string& token_id) {
   platform::MutexLock lock(mutex_);
   if (!Refresh().ok()) return absl::OkStatus();
-  const TokenRecord* record = Find(token_id);
+  const TokenRecord* record = Find(records_, token_id);
   return record == nullptr ? NotKnown(token_id) : CheckTime(*record, now_());
 }
 
@@ -265,7 +287,8 @@ absl::Status TokenStore::Change(
   return Refresh();
 }
 
-absl::StatusOr<v1::CreateTokenResponse> TokenStore::Create(const v1::CreateTokenRequest& request) {
+absl::StatusOr<v1::CreateTokenResponse> TokenStore::Create(const v1::CreateTokenRequest& request,
+                                                           const std::string& maker) {
   RETURN_IF_ERROR(CheckRequest(request));
   const absl::Duration lifetime =
       request.has_lifetime() ? absl::Seconds(request.lifetime().seconds()) : kDefaultLifetime;
@@ -284,6 +307,7 @@ absl::StatusOr<v1::CreateTokenResponse> TokenStore::Create(const v1::CreateToken
   record.expire_seconds = absl::ToUnixSeconds(now + lifetime);
   record.salt = salt;
   record.hash = Hash(salt, secret);
+  record.maker = maker;
   RETURN_IF_ERROR(Change([&](std::vector<TokenRecord>& records) -> absl::Status {
     std::erase_if(records, [&](const TokenRecord& old) {
       return absl::FromUnixSeconds(old.expire_seconds) + kForget < now;

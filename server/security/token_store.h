@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
@@ -61,15 +62,17 @@ class TokenStore {
   bool IsRequired();
 
   // The caller that a token stands for. UNAUTHENTICATED says why the token is refused and what to
-  // do. Only a caller who has the secret learns that the token expired.
-  absl::StatusOr<Caller> Authenticate(absl::string_view text);
+  // do. Only a caller who has the secret learns that the token expired. `refused`, unless null,
+  // gets the caller of a token that expired, or was revoked since this store was opened.
+  absl::StatusOr<Caller> Authenticate(absl::string_view text, Caller* refused = nullptr);
 
   // UNAUTHENTICATED if a token that was valid was revoked or has expired since. OK while the tokens
   // cannot be read: with a damaged file new callers are refused, but open streams stay.
   absl::Status Recheck(const std::string& token_id);
 
-  // INVALID_ARGUMENT names the field.
-  absl::StatusOr<v1::CreateTokenResponse> Create(const v1::CreateTokenRequest& request);
+  // INVALID_ARGUMENT names the field. `maker` is the calling principal.
+  absl::StatusOr<v1::CreateTokenResponse> Create(const v1::CreateTokenRequest& request,
+                                                 const std::string& maker = "");
   // Newest first.
   absl::StatusOr<v1::ListTokensResponse> List();
   // NOT_FOUND if there is no such token, INVALID_ARGUMENT if the request names not one thing.
@@ -94,8 +97,8 @@ class TokenStore {
   absl::StatusOr<std::vector<TokenRecord>> Read() const;
   // Creates "requires_tokens", durably.
   absl::Status Mark() const;
-  // The token in `records_`. Null if there is none.
-  const TokenRecord* Find(absl::string_view token_id) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Adds those of `before` that are not in `records_` to `revoked_`.
+  void KeepRevoked(std::vector<TokenRecord> before) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Reads the tokens, applies `change`, and writes them. Excludes other processes and threads.
   absl::Status Change(const std::function<absl::Status(std::vector<TokenRecord>&)>& change)
       ABSL_LOCKS_EXCLUDED(change_mutex_, mutex_);
@@ -112,6 +115,8 @@ class TokenStore {
   bool required_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_open_ ABSL_GUARDED_BY(mutex_) = false;  // Open has succeeded
   std::vector<TokenRecord> records_ ABSL_GUARDED_BY(mutex_);
+  // The newest of the revoked tokens, for the audit log.
+  std::deque<TokenRecord> revoked_ ABSL_GUARDED_BY(mutex_);
   // Why the newest file cannot be used. Callers are refused until it can be.
   absl::Status damage_ ABSL_GUARDED_BY(mutex_);
 };

@@ -157,6 +157,31 @@ TEST_F(TokenStoreTest, RevokingTheLastTokenKeepsTheServerClosed) {
   EXPECT_EQ(Revoke(created).status().code(), absl::StatusCode::kNotFound);
 }
 
+TEST_F(TokenStoreTest, RefusedTokenNamesItsCallerToTheServer) {
+  v1::CreateTokenRequest request;
+  request.set_principal("sam");
+  request.set_role(v1::SUBMITTER);
+  const v1::CreateTokenResponse created = store_->Create(request, "root").value();
+  EXPECT_EQ(store_->Authenticate(created.text())->token_maker, "root");
+  now_ += absl::Hours(24 * 91);
+  Caller expired;
+  EXPECT_FALSE(store_->Authenticate(created.text(), &expired).ok());
+  EXPECT_EQ(expired.principal, "sam");
+  EXPECT_EQ(expired.token_maker, "root");
+  ASSERT_TRUE(Revoke(created).ok());
+  Caller revoked, stranger;
+  EXPECT_FALSE(store_->Authenticate(created.text(), &revoked).ok());
+  EXPECT_THAT(Refusal(created.text()), HasSubstr("was revoked"));
+  EXPECT_EQ(revoked.principal, "sam");
+  EXPECT_EQ(revoked.role, v1::SUBMITTER);
+  EXPECT_EQ(revoked.token_id, created.token().token_id());
+  // The id is not secret.
+  rpc::TokenText wrong = rpc::ParseTokenText(created.text()).value();
+  wrong.secret = std::string(64, '0');
+  EXPECT_FALSE(store_->Authenticate(rpc::FormatTokenText(wrong), &stranger).ok());
+  EXPECT_EQ(stranger.principal, "");
+}
+
 TEST_F(TokenStoreTest, AnotherProcessesChangesTakeEffectAtOnce) {
   const std::unique_ptr<TokenStore> other = Open();
   const v1::CreateTokenResponse created = Create("ada", v1::ADMIN);
