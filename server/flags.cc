@@ -13,6 +13,7 @@
 #include "platform/version.h"
 #include "rpc/address.h"
 #include "server/security/token_records.h"
+#include "server/storage/sqlite_schema.h"
 
 namespace lengthwise::server {
 namespace {
@@ -148,8 +149,12 @@ std::variant<Flags, int> ParseFlags(int argc, const char* const* argv) {
       "lengthwise_server",
       "The Lengthwise server: accepts experiments, leases their trials to workers and stores the "
       "results.");
-  line.SetVersion([] { return platform::VersionText("lengthwise_server"); },
-                  "Print the program's version");
+  line.SetVersion(
+      [] {
+        return absl::StrCat(platform::VersionText("lengthwise_server"), "\ndatabase schema ",
+                            kSchemaVersion, ", worker API ", platform::kWorkerApiVersion);
+      },
+      "Print the versions of the program, of its database and of the workers' API");
   const Command command = line.root();
   command.AddOption("--listen HOST:PORT", flags.listen, "Address of the API. Port 0: a free port")
       .Check(CheckAddress)
@@ -176,6 +181,9 @@ std::variant<Flags, int> ParseFlags(int argc, const char* const* argv) {
       "--take_over_artifacts", flags.core.take_over_artifacts,
       "Make --artifacts this data directory's, although its mark says otherwise. Needed "
       "once, after a restore or a move");
+  command.AddFlag("--check_upgrade", flags.check_upgrade,
+                  "Say what the start of this release would do to the database in --data_dir, which "
+                  "a server may be using, and exit. Changes nothing");
   command.AddOption(
       "--restore PATH", flags.core.restore_from,
       "Directory of a backup to copy into --data_dir first, which must be missing or empty");

@@ -32,6 +32,8 @@ struct Flags {
   std::string create_admin_token;
   // Delete all tokens and exit.
   bool remove_all_tokens = false;
+  // Say what a start would do to the database, and exit.
+  bool check_upgrade = false;
   // Path of the audit log. Empty: "audit.log" in the data directory, once there are tokens. "off":
   // none.
   std::string audit_log;

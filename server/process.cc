@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <iostream>
 #include <string>
 #include <thread>
 #include <utility>
@@ -39,6 +40,7 @@
 #include "server/metrics/endpoint.h"
 #include "server/security/audit_log.h"
 #include "server/security/token_store.h"
+#include "server/storage/sqlite_schema.h"
 #include "specification/catalogues.h"
 
 namespace lengthwise::server {
@@ -375,7 +377,16 @@ absl::Status Serve(const Flags& flags, const OpenCore& open) {
 
 namespace {
 
+absl::Status CheckUpgrade(const std::string& data_dir) {
+  const AsOwnerOf owner(data_dir);
+  ASSIGN_OR_RETURN(const std::string text,
+                   DescribeUpgrade(absl::StrCat(data_dir, "/", platform::kDatabaseFile)));
+  std::cout << text << "\n";
+  return absl::OkStatus();
+}
+
 absl::Status Run(const Flags& flags, const OpenCore& open) {
+  if (flags.check_upgrade) return CheckUpgrade(flags.core.data_dir);
   if (flags.remove_all_tokens) return RemoveAllTokens(flags);
   if (!flags.create_admin_token.empty()) return CreateAdminToken(flags);
   return Serve(flags, open);

@@ -9,6 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/coordination/test_coordinator.h"
+#include "server/storage/sqlite_schema.h"
 
 namespace lengthwise::server {
 namespace {
@@ -191,6 +192,24 @@ class CoreUpgradeTest : public testing::Test {
   const std::string directory_;
   TestCoordinator coordinator_;
 };
+
+TEST_F(CoreUpgradeTest, UpgradeIsDescribedBeforeItHappens) {
+  const std::string path = directory_ + "/lengthwise.db";
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_THAT(DescribeUpgrade(path).value(),
+                HasSubstr(absl::StrCat("version 1: the start of this release upgrades it to ",
+                                       kSchemaVersion)))
+        << "and changes nothing";
+  }
+  ASSERT_EQ(coordinator_.Open(), absl::OkStatus());
+  EXPECT_THAT(DescribeUpgrade(path).value(), HasSubstr("its start does not change it"))
+      << "while a server uses it";
+  coordinator_.Close();
+  Execute(path, "INSERT INTO schema_migrations VALUES (1000, 0)");
+  EXPECT_THAT(std::string(DescribeUpgrade(path).status().message()),
+              HasSubstr("use the newer lengthwise_server"));
+  EXPECT_FALSE(DescribeUpgrade(directory_ + "/none.db").ok());
+}
 
 TEST_F(CoreUpgradeTest, TrialsOfAVersionOneDatabaseContinue) {
   ASSERT_EQ(coordinator_.Open(), absl::OkStatus());

@@ -185,7 +185,7 @@ absl::StatusOr<UnusedPages> FindUnusedPages(SqliteConnection& connection) {
   return found;
 }
 
-absl::Status Migrate(SqliteConnection& connection) {
+absl::StatusOr<int64_t> SchemaVersion(SqliteConnection& connection) {
   int64_t application = 0;
   int64_t version = 0;
   int64_t tables = 0;
@@ -204,14 +204,7 @@ absl::Status Migrate(SqliteConnection& connection) {
         "the database in the data directory was not made by lengthwise_server; choose another "
         "data directory");
   }
-  if (tables == 0) {
-    // Not in other cases: even the same value would be written, to a newer server's database, too.
-    RETURN_IF_ERROR(connection.Execute(absl::StrCat("PRAGMA application_id = ", kApplicationId)));
-  }
-  RETURN_IF_ERROR(connection.Execute(
-      "CREATE TABLE IF NOT EXISTS schema_migrations (version INTEGER PRIMARY KEY, "
-      "apply_time INTEGER NOT NULL)"));
-  {
+  if (tables > 0) {
     SqliteStatement query =
         connection.Query("SELECT coalesce(max(version), 0) FROM schema_migrations");
     if (query.Step()) version = query.Int(0);
@@ -221,6 +214,18 @@ absl::Status Migrate(SqliteConnection& connection) {
     return absl::FailedPreconditionError(
         absl::StrCat("the database has schema version ", version, ", this program knows ",
                      kSchemaVersion, "; use the newer lengthwise_server that wrote it"));
+  }
+  return version;
+}
+
+absl::Status Migrate(SqliteConnection& connection) {
+  ASSIGN_OR_RETURN(int64_t version, SchemaVersion(connection));
+  if (version == 0) {
+    // Not in other cases: even the same value would be written.
+    RETURN_IF_ERROR(connection.Execute(absl::StrCat(
+        "PRAGMA application_id = ", kApplicationId,
+        "; CREATE TABLE IF NOT EXISTS schema_migrations (version INTEGER PRIMARY KEY, "
+        "apply_time INTEGER NOT NULL)")));
   }
   for (; version < kSchemaVersion; ++version) {
     LENGTHWISE_FAILPOINT_OR_RETURN("storage.migration.before");
@@ -233,6 +238,18 @@ absl::Status Migrate(SqliteConnection& connection) {
     }
   }
   return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> DescribeUpgrade(const std::string& path) {
+  ASSIGN_OR_RETURN(const auto connection, SqliteConnection::Open(path, /*read_only=*/true));
+  ASSIGN_OR_RETURN(const int64_t version, SchemaVersion(*connection));
+  if (version == kSchemaVersion) {
+    return absl::StrCat(path, " has schema version ", version,
+                        ", as this release: its start does not change it");
+  }
+  return absl::StrCat(path, " has schema version ", version,
+                      ": the start of this release upgrades it to ", kSchemaVersion,
+                      ", and older releases do not open it from then on; make a backup first");
 }
 
 }  // namespace lengthwise::server

@@ -3,8 +3,10 @@
 #define LENGTHWISE_SERVER_STORAGE_SQLITE_SCHEMA_H_
 
 #include <cstdint>
+#include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "server/storage/sqlite_connection.h"
 
 namespace lengthwise::server {
@@ -30,9 +32,16 @@ struct UnusedPages {
 };
 absl::StatusOr<UnusedPages> FindUnusedPages(SqliteConnection& connection);
 
-// Applies the missing migrations, each in its own transaction. FAILED_PRECONDITION if a newer
-// release or another program wrote the database.
+// The database's schema version, 0 for an empty one. FAILED_PRECONDITION if a newer release or
+// another program wrote the database.
+absl::StatusOr<int64_t> SchemaVersion(SqliteConnection& connection);
+
+// Applies the missing migrations, each in its own transaction. Errors are those of SchemaVersion.
 absl::Status Migrate(SqliteConnection& connection);
+
+// Says what Migrate would do to the database in the file `path`, and changes nothing. A server may
+// be using it. Errors are those of SchemaVersion, and of a file that cannot be opened.
+absl::StatusOr<std::string> DescribeUpgrade(const std::string& path);
 
 }  // namespace lengthwise::server
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks that links in the documents lead to existing files of the repository and, after "#", to existing anchors.
+"""Checks that links in the documents and the alerts lead to existing files of the repository and, after "#", to existing anchors.
 
     tests/documentation/check_links.py        (from the root of the source tree; tests/run.sh does it)
 """
@@ -9,6 +9,8 @@ import re
 import subprocess
 import sys
 
+ALERTS = pathlib.Path("deploy/prometheus/alerts.yml")
+RUNBOOK = re.compile(r"runbook_url: (\S+)")
 LINK = re.compile(r"\]\((?!https?:|mailto:)([^)\s]+)\)|(?:src|href)=\"(?!https?:|data:)([^\"]+)\"")
 HEADING = re.compile(r"^#+ +(.*)$", re.MULTILINE)
 CODE = re.compile(r"^```.*?^```$|`[^`\n]+`", re.MULTILINE | re.DOTALL)
@@ -23,21 +25,24 @@ def anchors(document: pathlib.Path) -> set[str]:
 
 def main() -> int:
     documents = subprocess.run(["git", "ls-files", "*.md"], capture_output=True, text=True, check=True).stdout.split()
-    broken = links = 0
-    for document in map(pathlib.Path, documents):
-        for link in LINK.finditer(CODE.sub("", document.read_text())):
-            links += 1
-            path, _, anchor = (link[1] or link[2]).partition("#")
-            target = document.parent / path if path else document
-            if not target.exists():
-                wrong = "no such file"
-            elif anchor and target.suffix == ".md" and anchor not in anchors(target):
-                wrong = f"{target.name} has no such heading or anchor"
-            else:
-                continue
-            broken += 1
-            print(f"{document}: link {link[1] or link[2]}: {wrong}")
-    print(f"{links} links in {len(documents)} documents, {broken} broken")
+    links = [
+        (document, document.parent, link[1] or link[2])
+        for document in map(pathlib.Path, documents)
+        for link in LINK.finditer(CODE.sub("", document.read_text()))
+    ] + [(ALERTS, pathlib.Path(), link) for link in RUNBOOK.findall(ALERTS.read_text())]
+    broken = 0
+    for document, folder, link in links:
+        path, _, anchor = link.partition("#")
+        target = folder / path if path else document
+        if not target.exists():
+            wrong = "no such file"
+        elif anchor and target.suffix == ".md" and anchor not in anchors(target):
+            wrong = f"{target.name} has no such heading or anchor"
+        else:
+            continue
+        broken += 1
+        print(f"{document}: link {link}: {wrong}")
+    print(f"{len(links)} links in {len(documents)} documents and the alerts, {broken} broken")
     return 1 if broken or not links else 0
 
 

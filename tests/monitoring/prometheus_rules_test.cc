@@ -81,6 +81,9 @@ TEST_F(PrometheusRulesTest, EveryRuleHasACase) {
   const std::vector<std::string> alerts =
       NamesBehind(ReadText(directory + "alerts.yml"), {"- alert: "});
   for (const std::string& alert : alerts) EXPECT_TRUE(firing.contains(alert)) << alert;
+  // tests/documentation/check_links.py follows them.
+  EXPECT_EQ(NamesBehind(ReadText(directory + "alerts.yml"), {"runbook_url: "}).size(),
+            alerts.size());
   const std::vector<std::string> expressions = NamesBehind(cases, {"expr: "});
   const std::vector<std::string> metrics =
       NamesBehind(ReadText(directory + "recording_rules.yml"), {"- record: "});
