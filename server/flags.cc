@@ -182,8 +182,8 @@ std::variant<Flags, int> ParseFlags(int argc, const char* const* argv) {
       "Make --artifacts this data directory's, although its mark says otherwise. Needed "
       "once, after a restore or a move");
   command.AddFlag("--check_upgrade", flags.check_upgrade,
-                  "Say what the start of this release would do to the database in --data_dir, which "
-                  "a server may be using, and exit. Changes nothing");
+                  "Say what the start of this release would do to the database in --data_dir, "
+                  "which a server may be using, and exit. Changes nothing");
   command.AddOption(
       "--restore PATH", flags.core.restore_from,
       "Directory of a backup to copy into --data_dir first, which must be missing or empty");

@@ -56,17 +56,22 @@ TEST(SystemdTest, UnitsAreValid) {
   std::filesystem::create_directories(directory);
   std::vector<std::string> command = {FindProgram("systemd-analyze"), "verify", "--man=no"};
   const std::string users = ReadText("deploy/systemd/lengthwise.sysusers.conf");
-  for (const char* unit : {"lengthwise-server.service", "lengthwise-worker@.service"}) {
+  for (const char* unit : {"lengthwise-server.service", "lengthwise-worker@.service",
+                           "lengthwise-fleet@.service"}) {
     const std::string path = absl::StrCat(directory, "/", unit);
     std::string text = ReadText(absl::StrCat("deploy/systemd/", unit));
-    EXPECT_THAT(text, HasSubstr("\nType=notify\n"));
+    // The fleet's user is somebody's account, and no unit waits for it.
+    const bool is_fleet = absl::StrContains(unit, "fleet");
+    EXPECT_THAT(text, HasSubstr(is_fleet ? "\nType=exec\n" : "\nType=notify\n"));
     // Tokens, keys and volumes belong to a user that exists while the service does not run.
     const std::vector<std::string> user = NamesBehind(text, {"User="});
     ASSERT_EQ(user.size(), 1U) << unit;
-    EXPECT_THAT(users, HasSubstr(absl::StrCat("\nu ", user[0], " - ")));
+    if (!is_fleet) {
+      EXPECT_THAT(users, HasSubstr(absl::StrCat("\nu ", user[0], " - ")));
+    }
     // Exit code 2 means wrong flags.
     EXPECT_THAT(text, HasSubstr("\nRestartPreventExitStatus=2\n"));
-    for (const char* program : {"lengthwise_server", "lengthwise_worker"}) {
+    for (const char* program : {"lengthwise_server", "lengthwise_worker", "lengthwise"}) {
       text = absl::StrReplaceAll(text, {{absl::StrCat("/usr/local/bin/", program), "/bin/true"}});
     }
     std::ofstream(path) << text;
@@ -166,6 +171,13 @@ TEST(DeploymentTest, DeploymentUsesExistingOptions) {
     }
   }
   EXPECT_GE(options, 8);
+  const std::string fleet = ReadText("deploy/systemd/lengthwise-fleet@.service");
+  EXPECT_THAT(fleet, HasSubstr("/lengthwise workers up --slurm "));
+  const std::string help = RunCommand({"client/lengthwise", "workers", "up", "--help"}).output;
+  for (const char* option : {"--slurm", "--worker_token_file", "--max"}) {
+    EXPECT_THAT(help, HasSubstr(option));
+    EXPECT_THAT(fleet, HasSubstr(option));
+  }
 }
 
 // A service has no access to the home directory, where install.sh puts LibTorch.
