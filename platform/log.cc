@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
 #include "platform/printable_text.h"
 
@@ -25,14 +26,7 @@ const char* LevelName(LogLevel level) {
   return "ERROR";
 }
 
-}  // namespace
-
-std::string FormatLogLine(LogLevel level, absl::Time time, absl::string_view text) {
-  return absl::StrCat(absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ ", time, absl::UTCTimeZone()),
-                      LevelName(level), " ", PrintableLine(text), "\n");
-}
-
-namespace {
+bool as_json = false;
 
 // Returns true if stderr goes to systemd's journal, which names it in $JOURNAL_STREAM.
 bool IsJournal() {
@@ -51,9 +45,20 @@ const char* JournalPrefix(LogLevel level) {
 
 }  // namespace
 
+void LogAsJson() { as_json = true; }
+
+std::string FormatLogLine(LogLevel level, absl::Time time, absl::string_view text, bool json) {
+  const std::string when =
+      absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", time, absl::UTCTimeZone());
+  const std::string line = PrintableLine(text);
+  if (!json) return absl::StrCat(when, " ", LevelName(level), " ", line, "\n");
+  return absl::StrCat("{\"time\":\"", when, "\",\"level\":\"", LevelName(level), "\",\"text\":\"",
+                      absl::StrReplaceAll(line, {{"\\", "\\\\"}, {"\"", "\\\""}}), "\"}\n");
+}
+
 void Log(LogLevel level, absl::string_view text) {
   const std::string line =
-      absl::StrCat(JournalPrefix(level), FormatLogLine(level, absl::Now(), text));
+      absl::StrCat(JournalPrefix(level), FormatLogLine(level, absl::Now(), text, as_json));
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line.data(), line.size());
 }
 

@@ -36,9 +36,14 @@ void LogError(const Text&... text) {
   Log(LogLevel::kError, absl::StrCat(text...));
 }
 
+// Makes Log write each entry as a JSON object with the fields time, level and text. Call it before
+// there are other threads.
+void LogAsJson();
+
 // Returns the line that Log writes, including its newline. The text goes through PrintableLine, so
 // that an entry is one line and untrusted text cannot control a terminal.
-std::string FormatLogLine(LogLevel level, absl::Time time, absl::string_view text);
+std::string FormatLogLine(LogLevel level, absl::Time time, absl::string_view text,
+                          bool json = false);
 
 // Rate-limits log lines that unauthenticated callers can trigger: writes at most kLines lines per
 // interval and counts the rest. The first line of a later interval has the number of

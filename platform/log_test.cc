@@ -28,6 +28,12 @@ TEST(Log, LineHasUtcTimeLevelAndText) {
   EXPECT_EQ(FormatLogLine(LogLevel::kError, time, ""), "2023-11-14T22:13:20.042Z ERROR \n");
 }
 
+TEST(Log, LineMayBeJson) {
+  EXPECT_EQ(FormatLogLine(LogLevel::kWarning, absl::UnixEpoch(), "no \"a\\b\"\n\x1b[2J", true),
+            "{\"time\":\"1970-01-01T00:00:00.000Z\",\"level\":\"WARNING\",\"text\":\"no "
+            "\\\"a\\\\b\\\" \\\\x1b[2J\"}\n");
+}
+
 TEST(Log, JournalGetsThePriority) {
   std::array<int, 2> ends;
   ASSERT_EQ(pipe(ends.data()), 0);

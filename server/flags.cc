@@ -227,6 +227,11 @@ std::variant<Flags, int> ParseFlags(int argc, const char* const* argv) {
   AddDuration(
       command, "--preempt_after", flags.core.preempt_after,
       "Minimum run time of a lease before a higher priority may preempt it, if no worker is free");
+  command
+      .AddOption("--log_format FORMAT", flags.log_format,
+                 "Format of the log's lines: text, or json, an object with time, level and text")
+      .OneOf({"text", "json"})
+      .ShowDefault();
   command.AddOption(
       "--ready_file PATH", flags.ready_file,
       "File to which the server writes its bound addresses once it serves: the API's, "

@@ -17,6 +17,8 @@ struct Flags {
   std::string metrics_listen = "127.0.0.1:9464";
   // Empty: no probes.
   std::string probe_listen;
+  // "text" or "json".
+  std::string log_format = "text";
   // File to which the addresses are written once the server serves. Empty: none.
   std::string ready_file;
   bool exit_with_parent = false;

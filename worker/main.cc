@@ -72,6 +72,7 @@ struct Flags {
   bool allow_python_networks = false;
   std::string python;
   std::string python_limit;
+  std::string log_format = "text";
   // Empty: no metrics.
   std::string metrics_listen;
   bool insecure_metrics = false;
@@ -229,6 +230,11 @@ void AddFlags(command_line::Command command, Flags& flags) {
   command.AddFlag(
       "--insecure_metrics", flags.insecure_metrics,
       "Allow --metrics_listen on addresses that other machines reach: they are plain text");
+  command
+      .AddOption("--log_format FORMAT", flags.log_format,
+                 "Format of the log's lines: text, or json, an object with time, level and text")
+      .OneOf({"text", "json"})
+      .ShowDefault();
   command.AddFlag("--allow_python_networks", flags.allow_python_networks,
                   "Train users' PyTorch modules (network `python`): their code runs as this user");
   command.AddOption("--python PATH", flags.python,
@@ -398,6 +404,7 @@ int Main(int argc, char** argv) {
     std::cout << *text;
     return 0;
   }
+  if (flags.log_format == "json") platform::LogAsJson();
   if (!flags.metrics_listen.empty() && !flags.insecure_metrics &&
       !rpc::IsLoopback(flags.metrics_listen)) {
     platform::LogError(flags.metrics_listen,
