@@ -1,4 +1,4 @@
-// The name of a role in texts and files.
+// The roles of tokens, and their names in texts and files.
 #ifndef LENGTHWISE_PROTO_ROLE_NAME_H_
 #define LENGTHWISE_PROTO_ROLE_NAME_H_
 
@@ -9,7 +9,9 @@
 
 namespace lengthwise {
 
-// "viewer", "submitter", "worker" or "admin".
+inline constexpr v1::Role kRoles[] = {v1::VIEWER, v1::SUBMITTER, v1::WORKER, v1::ADMIN, v1::BACKUP};
+
+// "viewer", "submitter", "worker", "admin" or "backup".
 inline std::string RoleName(v1::Role role) { return absl::AsciiStrToLower(v1::Role_Name(role)); }
 
 }  // namespace lengthwise

@@ -181,9 +181,9 @@ void AddAuth(Command root, Program& program) {
   command
       .AddOption("--role ROLE", create->role,
                  "viewer reads, submitter also submits and changes what it owns, worker trains, "
-                 "admin may do everything")
+                 "backup makes backups, admin may do everything")
       .Required()
-      .OneOf({"viewer", "submitter", "worker", "admin"});
+      .OneOf({"viewer", "submitter", "worker", "backup", "admin"});
   command.AddOption("--lifetime TIME", create->lifetime,
                     "Lifetime, from a minute to ten years; default 90d");
   command.AddOption("--out PATH", create->out, "New file for the token; - prints it").Required();

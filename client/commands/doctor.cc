@@ -73,9 +73,9 @@ Findings AskServer(const rpc::Settings& settings) {
     answers.answered = absl::Now();
     // The server's audit log records every call that is denied.
     const v1::Role role = answers.caller->role();
-    answers.workers = absl::PermissionDeniedError("tokens of workers may not see them");
+    answers.workers = absl::PermissionDeniedError("this token's role may not see them");
     answers.storage = absl::PermissionDeniedError("");
-    if (role != v1::WORKER) answers.workers = (*connection)->ListWorkers();
+    if (role != v1::WORKER && role != v1::BACKUP) answers.workers = (*connection)->ListWorkers();
     if (role == v1::ADMIN) answers.storage = (*connection)->GetStorage();
   }
   return InspectService(answers, Self());

@@ -25,6 +25,7 @@
 #include "gtest/gtest.h"
 #include "proto/access_service.pb.h"
 #include "proto/experiment_service.pb.h"
+#include "proto/role_name.h"
 #include "proto/worker_service.pb.h"
 #include "server/api/byte_call.h"
 #include "server/api/rpc_server.h"
@@ -158,7 +159,7 @@ TEST_F(EveryRpcTest, RefusesUnknownTokens) {
 }
 
 TEST_F(EveryRpcTest, FollowsTheTableForEachRole) {
-  for (const v1::Role role : {v1::VIEWER, v1::SUBMITTER, v1::WORKER, v1::ADMIN}) {
+  for (const v1::Role role : kRoles) {
     const std::string token = Token(role);
     for (const std::string& method : methods_) {
       const grpc::StatusCode code = Call(method, token);

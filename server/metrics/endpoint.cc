@@ -59,7 +59,7 @@ class TokenMetrics final : public prometheus::Collectable {
                    "has lost it "
                    "in the last seven days, in seconds since 1970; 0 if there is no such token.");
     const std::map<v1::Role, int64_t> expiries = FirstExpiries();
-    for (const v1::Role role : {v1::VIEWER, v1::SUBMITTER, v1::WORKER, v1::ADMIN}) {
+    for (const v1::Role role : kRoles) {
       const auto found = expiries.find(role);
       AddValue({{"role", RoleName(role)}},
                found == expiries.end() ? 0 : static_cast<double>(found->second), family);

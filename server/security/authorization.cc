@@ -25,7 +25,7 @@ constexpr Rule kRules[] = {
     {"lengthwise.v1.AccessService/RevokeToken", Access::kAdminister, kEveryCall,
      "token_id principal", "principal"},
 
-    {"lengthwise.v1.AdministrationService/BackUp", Access::kAdminister, kEveryCall, "name", "path"},
+    {"lengthwise.v1.AdministrationService/BackUp", Access::kBackUp, kEveryCall, "name", "path"},
     {"lengthwise.v1.AdministrationService/GetStorage", Access::kAdminister, kRefusals},
     // Reveals nothing stored. Users who install a client or a worker compare versions with it.
     {"lengthwise.v1.AdministrationService/GetServer", Access::kAuthenticated, kRefusals},
@@ -85,6 +85,8 @@ bool Allows(Access access, v1::Role role) {
       return role == v1::SUBMITTER || role == v1::ADMIN;
     case Access::kWork:
       return role == v1::WORKER || role == v1::ADMIN;
+    case Access::kBackUp:
+      return role == v1::BACKUP || role == v1::ADMIN;
     case Access::kAdminister:
       return role == v1::ADMIN;
   }
@@ -104,6 +106,8 @@ absl::string_view Allowed(Access access) {
       return "submitter or admin";
     case Access::kWork:
       return "worker or admin";
+    case Access::kBackUp:
+      return "backup or admin";
     case Access::kAdminister:
       return "admin";
   }

@@ -46,6 +46,8 @@ enum class Access {
   kChange,
   // Workers and administrators. Needs a certificate if the server asks workers for one.
   kWork,
+  // Backup timers and administrators.
+  kBackUp,
   // Administrators.
   kAdminister,
 };

@@ -115,6 +115,7 @@ TEST(Authorization, EveryRoleMayDoWhatTheApiDocuments) {
                     name == "HoldLeases" || name == "ResumeLeases");
     EXPECT_TRUE(may(v1::ADMIN)) << method;
     EXPECT_EQ(may(v1::WORKER), of_workers || of_all) << method;
+    EXPECT_EQ(may(v1::BACKUP), name == "BackUp" || of_all) << method;
     EXPECT_EQ(may(v1::SUBMITTER), !of_workers && !of_administrators) << method;
     EXPECT_EQ(may(v1::VIEWER), !of_workers && !of_administrators && changing.count(name) == 0)
         << method;

@@ -84,7 +84,7 @@ bool IsPrincipal(absl::string_view text) {
 }
 
 v1::Role ParseRole(absl::string_view text) {
-  for (const v1::Role role : {v1::VIEWER, v1::SUBMITTER, v1::WORKER, v1::ADMIN}) {
+  for (const v1::Role role : kRoles) {
     if (text == RoleName(role)) return role;
   }
   return v1::ROLE_UNSPECIFIED;

@@ -95,7 +95,8 @@ absl::Status CheckRequest(const v1::CreateTokenRequest& request) {
         "\"@\" and \"-\", first a letter or digit");
   }
   if (!v1::Role_IsValid(request.role()) || request.role() == v1::ROLE_UNSPECIFIED) {
-    return rpc::InvalidField("role", "is absent; accepted: VIEWER, SUBMITTER, WORKER, ADMIN");
+    return rpc::InvalidField("role",
+                             "is absent; accepted: VIEWER, SUBMITTER, WORKER, ADMIN, BACKUP");
   }
   if (!request.has_lifetime()) return absl::OkStatus();
   const int64_t seconds = request.lifetime().seconds();
