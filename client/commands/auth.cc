@@ -26,20 +26,6 @@ std::string FormatDay(const google::protobuf::Timestamp& time) {
   return absl::FormatTime("%Y-%m-%d", absl::FromUnixSeconds(time.seconds()), absl::UTCTimeZone());
 }
 
-// Accepts "90d" and the formats of absl::ParseDuration ("12h").
-absl::StatusOr<absl::Duration> ParseLifetime(const std::string& text) {
-  absl::string_view days = text;
-  double number = 0;
-  absl::Duration lifetime;
-  if (absl::ConsumeSuffix(&days, "d") && absl::SimpleAtod(days, &number)) {
-    lifetime = absl::Hours(24 * number);
-  } else if (!absl::ParseDuration(text, &lifetime)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--lifetime: \"", text, "\" is not a time such as 90d or 12h"));
-  }
-  return lifetime;
-}
-
 struct CreateOptions {
   std::string principal;
   std::string role;
@@ -54,7 +40,7 @@ absl::StatusOr<int> CreateToken(Program& program, const CreateOptions& options) 
   v1::Role_Parse(absl::AsciiStrToUpper(options.role), &role);
   request.set_role(role);
   if (!options.lifetime.empty()) {
-    ASSIGN_OR_RETURN(const absl::Duration lifetime, ParseLifetime(options.lifetime));
+    ASSIGN_OR_RETURN(const absl::Duration lifetime, ParseTime("--lifetime", options.lifetime));
     request.mutable_lifetime()->set_seconds(absl::ToInt64Seconds(lifetime));
   }
   ASSIGN_OR_RETURN(auto connection, program.Connect());
@@ -157,6 +143,17 @@ absl::StatusOr<int> WhoAmI(Program& program) {
 }
 
 }  // namespace
+
+absl::StatusOr<absl::Duration> ParseTime(const std::string& option, const std::string& text) {
+  absl::string_view days = text;
+  double number = 0;
+  absl::Duration time;
+  const bool is_time = absl::ConsumeSuffix(&days, "d") && absl::SimpleAtod(days, &number);
+  if (is_time) time = absl::Hours(24 * number);
+  if ((is_time || absl::ParseDuration(text, &time)) && time >= absl::ZeroDuration()) return time;
+  return absl::InvalidArgumentError(
+      absl::StrCat(option, ": \"", text, "\" is not a time such as 90d or 12h"));
+}
 
 void AddAuth(Command root, Program& program) {
   const Command auth =

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "client/commands/program.h"
 #include "platform/child_process.h"
 
@@ -72,6 +73,10 @@ inline constexpr void (*kCommands[])(Command, Program&) = {
 absl::StatusOr<std::unique_ptr<platform::ChildProcess>> StartWeb(Program& program,
                                                                  const std::string& server,
                                                                  const std::string& experiment);
+
+// Parses the time of an option: "90d", or a format of absl::ParseDuration ("12h").
+// INVALID_ARGUMENT if it is none or negative.
+absl::StatusOr<absl::Duration> ParseTime(const std::string& option, const std::string& text);
 
 // Names of the figures that `lengthwise plot` draws.
 std::vector<std::string> FigureNames();

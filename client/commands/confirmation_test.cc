@@ -94,6 +94,34 @@ TEST_F(ConfirmationTest, OwnersTrialsAreCancelledTogether) {
   }
 }
 
+TEST_F(ConfirmationTest, EndedExperimentsAreDeletedTogether) {
+  const std::string file = File("e.yaml", kSpecification);
+  EXPECT_EQ(Run({"submit", file, "--owner", "sam"}), kSuccess) << err_;
+  EXPECT_EQ(Run({"submit", file, "--owner", "sam"}), kSuccess) << err_;
+  EXPECT_EQ(Run({"cancel", "e-2"}), kSuccess) << err_;
+  EXPECT_EQ(Run({"delete", "--owner", "sam"}), kFailure);
+  EXPECT_THAT(err_, StartsWith("lengthwise: this deletes e-2: 6 trials with their models and "));
+  EXPECT_THAT(err_, HasSubstr("run `lengthwise delete --owner sam --yes --server "));
+  EXPECT_EQ(Run({"delete", "--older_than", "1ns"}), kFailure);
+  EXPECT_THAT(err_, StartsWith("lengthwise: this deletes e-2 e-1: 12 trials with their models "));
+  EXPECT_EQ(Run({"delete", "--owner", "eve", "--yes"}), kSuccess) << err_;
+  EXPECT_EQ(out_, "No such experiment has ended.\n");
+  // The test server's clock stands in 2023.
+  EXPECT_EQ(Run({"delete", "--older_than", "99999d", "--yes"}), kSuccess) << err_;
+  EXPECT_EQ(out_, "No such experiment has ended.\n");
+  EXPECT_EQ(Run({"delete", "--older_than", "1d", "--owner", "sam", "--yes"}), kSuccess) << err_;
+  EXPECT_EQ(out_, "Deleted e-2.\n");
+  EXPECT_TRUE(IsThere());
+  EXPECT_TRUE(server_.calls()->reads().GetExperiment("experiments/e-3").ok()) << "it is queued";
+  for (const std::vector<std::string>& wrong :
+       std::vector<std::vector<std::string>>{{"delete"}, {"delete", "e-1", "--owner", "sam"}}) {
+    EXPECT_EQ(Run(wrong), kUsage);
+    EXPECT_THAT(err_, HasSubstr("give the full name of an experiment"));
+  }
+  EXPECT_EQ(Run({"delete", "--older_than", "-1d"}), kUsage);
+  EXPECT_THAT(err_, HasSubstr("--older_than: \"-1d\" is not a time such as 90d or 12h"));
+}
+
 TEST_F(ConfirmationTest, NamesTheCommandWithoutATerminal) {
   EXPECT_EQ(Run({"delete", "e-1"}), kFailure);
   EXPECT_THAT(
