@@ -18,6 +18,7 @@
 #include "gtest/gtest.h"
 #include "platform/version.h"
 #include "rpc/raw_server.h"
+#include "rpc/test_certificates.h"
 #include "worker/connection/fake_worker_service.h"
 
 namespace lengthwise::worker {
@@ -271,6 +272,14 @@ TEST(LengthwiseWorker, WarnsOfAnUnknownHostOfAList) {
   EXPECT_EQ(code, 0) << output;
   EXPECT_THAT(output, HasSubstr("WARNING the server address no-such-host.invalid:1 is left out"));
   server.With([](State& state) { EXPECT_EQ(state.registrations.size(), 1U); });
+}
+
+TEST(LengthwiseWorker, WarnsOfACertificateThatExpiresSoon) {
+  const rpc::TestAuthority house(testing::TempDir(), "house");
+  const auto [code, output] = RunToEnd({"--server", "127.0.0.1:1", "--device", "cpu", "--tls_ca",
+                                        house.ca(), "--exit_when_idle", "100ms"});
+  EXPECT_EQ(code, 0) << output;
+  EXPECT_THAT(output, HasSubstr("WARNING the certificate " + house.ca() + " expires at "));
 }
 
 TEST(LengthwiseWorker, EndsWhenIdleIfAsked) {

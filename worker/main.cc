@@ -20,6 +20,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "command_line/definition.h"
 #include "models/kernels/cuda_capability.h"
@@ -32,6 +33,7 @@
 #include "platform/usable_cpus.h"
 #include "platform/version.h"
 #include "rpc/address.h"
+#include "rpc/certificates.h"
 #include "rpc/channel.h"
 #include "rpc/settings.h"
 #include "worker/connection/backoff.h"
@@ -262,6 +264,11 @@ absl::Status SetChannel(const Flags& flags, WorkerLoop::Options& options) {
   channel_options.warn = [](const std::string& text) { platform::LogWarning(text); };
   options.server = channel_options.server;
   ASSIGN_OR_RETURN(options.channel, CreateServerChannel(channel_options, options.backoff));
+  for (const std::string& path : {channel_options.tls_ca, channel_options.tls_certificate}) {
+    const std::string soon = rpc::ExpiresSoon(absl::StrCat("the certificate ", path),
+                                              rpc::ReadAuthorities(path).value_or(""), absl::Now());
+    if (!soon.empty()) platform::LogWarning(soon);
+  }
   options.explain = [channel_options](const absl::Status& status) {
     if (!absl::IsUnavailable(status)) return absl::OkStatus();
     return rpc::ExplainRefusedConnection(std::string(status.message()), channel_options);
