@@ -23,19 +23,22 @@ namespace {
 
 constexpr char kDirectory[] = "deploy/prometheus/";
 
-// The alerts that a case expects to fire: "alertname: NAME", then "exp_alerts:".
-std::set<std::string> FiringAlerts(const std::string& cases) {
-  std::set<std::string> firing;
+// The alerts that a case expects to fire, "alertname: NAME", then "exp_alerts:", and later not.
+std::set<std::string> ResolvedAlerts(const std::string& cases) {
+  std::set<std::string> firing, resolved;
   std::string alert;
-  std::istringstream lines(cases);
+  std::istringstream lines(cases + "\n\n");
   for (std::string line; std::getline(lines, line);) {
     if (!alert.empty() && NamesBehind(line, {"exp_alerts:"}) == std::vector<std::string>{""}) {
       firing.insert(alert);
+    } else if (firing.contains(alert)) {
+      resolved.insert(alert);
     }
     const std::vector<std::string> name = NamesBehind(line, {"alertname: "});
     alert = name.empty() ? "" : name.front();
+    if (!NamesBehind(line, {"- name: "}).empty()) firing.clear();
   }
-  return firing;
+  return resolved;
 }
 
 // True if the expression has the metric itself, not one with a longer name.
@@ -77,10 +80,10 @@ TEST_F(PrometheusRulesTest, EveryRuleHasACase) {
   const std::string directory = kDirectory;
   const std::string cases =
       ReadText(directory + "rules_test.yml") + ReadText(directory + "rules_hours_test.yml");
-  const std::set<std::string> firing = FiringAlerts(cases);
+  const std::set<std::string> resolved = ResolvedAlerts(cases);
   const std::vector<std::string> alerts =
       NamesBehind(ReadText(directory + "alerts.yml"), {"- alert: "});
-  for (const std::string& alert : alerts) EXPECT_TRUE(firing.contains(alert)) << alert;
+  for (const std::string& alert : alerts) EXPECT_TRUE(resolved.contains(alert)) << alert;
   // tests/documentation/check_links.py follows them.
   EXPECT_EQ(NamesBehind(ReadText(directory + "alerts.yml"), {"runbook_url: "}).size(),
             alerts.size());
@@ -102,8 +105,10 @@ TEST_F(PrometheusRulesTest, EveryRuleHasACase) {
 }
 
 TEST(RuleNamesTest, OnlyWholeNamesCount) {
-  EXPECT_EQ(FiringAlerts("# alertname: Down\n  - eval_time: 1m\n    alertname: Silent\n"
-                         "  - eval_time: 2m\n    alertname: DownAgain\n    exp_alerts:\n"),
+  EXPECT_EQ(ResolvedAlerts("# alertname: Down\n  - eval_time: 1m\n    alertname: Silent\n"
+                           "  - eval_time: 2m\n    alertname: DownAgain\n    exp_alerts:\n"
+                           "  - eval_time: 2m\n    alertname: StillDown\n    exp_alerts:\n"
+                           "  - eval_time: 3m\n    alertname: DownAgain\n"),
             std::set<std::string>{"DownAgain"});
   EXPECT_TRUE(HasMetric("round(instance:steps:rate1m, 0.1)", "instance:steps:rate1m"));
   EXPECT_FALSE(HasMetric("instance:steps:rate1m_old", "instance:steps:rate1m"));
