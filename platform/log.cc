@@ -48,8 +48,7 @@ const char* JournalPrefix(LogLevel level) {
 void LogAsJson() { as_json = true; }
 
 std::string FormatLogLine(LogLevel level, absl::Time time, absl::string_view text, bool json) {
-  const std::string when =
-      absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", time, absl::UTCTimeZone());
+  const std::string when = absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", time, absl::UTCTimeZone());
   const std::string line = PrintableLine(text);
   if (!json) return absl::StrCat(when, " ", LevelName(level), " ", line, "\n");
   return absl::StrCat("{\"time\":\"", when, "\",\"level\":\"", LevelName(level), "\",\"text\":\"",

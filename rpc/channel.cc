@@ -192,9 +192,9 @@ absl::Status ExplainRefusedConnection(const std::string& message, const ChannelO
         "a proxy's"));
   }
   if (says("SETTINGS frame") || says("Handshake read failed") || says("Handshake timed out")) {
-    return absl::UnavailableError(absl::StrCat(
-        server, " accepts connections but does not answer; check the port",
-        options.tls_ca.empty() ? "" : ", and that its server has --tls_certificate"));
+    return absl::UnavailableError(
+        absl::StrCat(server, " accepts connections but does not answer; check the port",
+                     options.tls_ca.empty() ? "" : ", and that its server has --tls_certificate"));
   }
   // A stopping server also closes connections this way. A retry may reach its replacement.
   if (!says("Socket closed") && !says("onnection reset")) return absl::OkStatus();

@@ -43,9 +43,8 @@ absl::StatusOr<std::vector<v1::Experiment>> Chosen(Connection& connection,
                                                    const DeleteOptions& options) {
   std::vector<v1::Experiment> experiments;
   if (!options.experiment.empty()) {
-    ASSIGN_OR_RETURN(
-        experiments.emplace_back(),
-        FindExperiment(connection, options.experiment, Connection::FindRequest::DELETE));
+    ASSIGN_OR_RETURN(experiments.emplace_back(), FindExperiment(connection, options.experiment,
+                                                                Connection::FindRequest::DELETE));
     return experiments;
   }
   absl::Duration age;
@@ -82,8 +81,8 @@ absl::StatusOr<int> Delete(Program& program, const DeleteOptions& options) {
                                         std::pair(" --owner ", &options.owner)}) {
       if (!value->empty()) absl::StrAppend(&command, option, platform::ShellWord(*value));
     }
-    RETURN_IF_ERROR(program.Confirm(
-        Deed(experiments), absl::StrCat(command, " --yes", program.WhereArguments())));
+    RETURN_IF_ERROR(program.Confirm(Deed(experiments),
+                                    absl::StrCat(command, " --yes", program.WhereArguments())));
   }
   for (const v1::Experiment& experiment : experiments) {
     RETURN_IF_ERROR(connection->DeleteExperiment(experiment.name()));

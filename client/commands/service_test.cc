@@ -64,8 +64,8 @@ TEST_F(CommandsTest, WorkersWithWrongClocksAreNamed) {
   v1::Worker worker;
   worker.set_alive(true);
   v1::ListWorkersResponse workers;
-  for (const auto& [id, ahead] : std::map<std::string, double>{
-           {"n07-cpu", 600}, {"n08-cpu", -7}, {"n09-cpu", 4}}) {
+  for (const auto& [id, ahead] :
+       std::map<std::string, double>{{"n07-cpu", 600}, {"n08-cpu", -7}, {"n09-cpu", 4}}) {
     worker.set_worker_id(id);
     worker.set_clock_ahead_seconds(ahead);
     *workers.add_workers() = worker;

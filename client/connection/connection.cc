@@ -51,8 +51,8 @@ absl::Status ToStatus(const grpc::Status& answer, const rpc::ChannelOptions& cha
       absl::Status explained = rpc::ExplainRefusedConnection(said, channel);
       if (absl::IsUnavailable(explained)) return Unreachable(explained);
       RETURN_IF_ERROR(explained);
-      absl::Status status = Unreachable(absl::UnavailableError(
-          absl::StrCat("cannot reach a server at ", address, " (", rpc::ConnectFailure(said), ")")));
+      absl::Status status = Unreachable(absl::UnavailableError(absl::StrCat(
+          "cannot reach a server at ", address, " (", rpc::ConnectFailure(said), ")")));
       status.SetPayload(kNothingListens, absl::Cord());
       return status;
     }

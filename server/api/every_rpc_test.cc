@@ -326,9 +326,9 @@ TEST_F(EveryRpcTest, AuditLogSaysWhoseTokensWereRevokedAndWhyTrialsWereCancelled
   v1::CancelExperimentRequest cancel;
   cancel.set_name("experiments/of-ada-1");
   cancel.set_reason("has left");
-  EXPECT_EQ(Call("lengthwise.v1.ExperimentService/CancelExperiment", admin_,
-                 cancel.SerializeAsString()),
-            grpc::StatusCode::OK);
+  EXPECT_EQ(
+      Call("lengthwise.v1.ExperimentService/CancelExperiment", admin_, cancel.SerializeAsString()),
+      grpc::StatusCode::OK);
   auto lines = AuditLines();
   EXPECT_EQ(lines["lengthwise.v1.AccessService/RevokeToken"].at(0)["made"], "sam");
   EXPECT_EQ(lines["lengthwise.v1.ExperimentService/CancelExperiment"].at(0)["stated_reason"],

@@ -57,8 +57,7 @@ void Fleet::Heartbeat(absl::string_view worker, const v1::WorkerMeasurements& me
   entry.worker.set_gpu_memory_used_bytes(measurements.gpu().memory_used_bytes());
   entry.worker.set_gpu_memory_total_bytes(measurements.gpu().memory_total_bytes());
   if (measurements.has_time()) {
-    entry.worker.set_clock_ahead_seconds(
-        absl::ToDoubleSeconds(ToTime(measurements.time()) - wall));
+    entry.worker.set_clock_ahead_seconds(absl::ToDoubleSeconds(ToTime(measurements.time()) - wall));
   }
   if (!measurements.kernels().empty()) {
     entry.worker.mutable_provenance()->set_kernels(measurements.kernels());

@@ -222,10 +222,10 @@ absl::Status Migrate(SqliteConnection& connection) {
   ASSIGN_OR_RETURN(int64_t version, SchemaVersion(connection));
   if (version == 0) {
     // Not in other cases: even the same value would be written.
-    RETURN_IF_ERROR(connection.Execute(absl::StrCat(
-        "PRAGMA application_id = ", kApplicationId,
-        "; CREATE TABLE IF NOT EXISTS schema_migrations (version INTEGER PRIMARY KEY, "
-        "apply_time INTEGER NOT NULL)")));
+    RETURN_IF_ERROR(connection.Execute(
+        absl::StrCat("PRAGMA application_id = ", kApplicationId,
+                     "; CREATE TABLE IF NOT EXISTS schema_migrations (version INTEGER PRIMARY KEY, "
+                     "apply_time INTEGER NOT NULL)")));
   }
   for (; version < kSchemaVersion; ++version) {
     LENGTHWISE_FAILPOINT_OR_RETURN("storage.migration.before");

@@ -56,8 +56,8 @@ TEST(SystemdTest, UnitsAreValid) {
   std::filesystem::create_directories(directory);
   std::vector<std::string> command = {FindProgram("systemd-analyze"), "verify", "--man=no"};
   const std::string users = ReadText("deploy/systemd/lengthwise.sysusers.conf");
-  for (const char* unit : {"lengthwise-server.service", "lengthwise-worker@.service",
-                           "lengthwise-fleet@.service"}) {
+  for (const char* unit :
+       {"lengthwise-server.service", "lengthwise-worker@.service", "lengthwise-fleet@.service"}) {
     const std::string path = absl::StrCat(directory, "/", unit);
     std::string text = ReadText(absl::StrCat("deploy/systemd/", unit));
     // The fleet's user is somebody's account, and no unit waits for it.
