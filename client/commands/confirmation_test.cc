@@ -118,7 +118,7 @@ TEST_F(ConfirmationTest, EndedExperimentsAreDeletedTogether) {
     EXPECT_EQ(Run(wrong), kUsage);
     EXPECT_THAT(err_, HasSubstr("give the full name of an experiment"));
   }
-  EXPECT_EQ(Run({"delete", "--older_than", "-1d"}), kUsage);
+  EXPECT_EQ(Run({"delete", "--older_than=-1d"}), kUsage);
   EXPECT_THAT(err_, HasSubstr("--older_than: \"-1d\" is not a time such as 90d or 12h"));
 }
 
