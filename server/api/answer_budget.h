@@ -2,6 +2,7 @@
 #ifndef LENGTHWISE_SERVER_API_ANSWER_BUDGET_H_
 #define LENGTHWISE_SERVER_API_ANSWER_BUDGET_H_
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -10,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "google/protobuf/message.h"
 #include "platform/mutex.h"
@@ -24,47 +26,75 @@ class AnswerBudget {
   // Memory of a call beside its answer.
   static constexpr int64_t kCallBytes = 16 << 10;
 
-  explicit AnswerBudget(int64_t bytes = kBytes) : bytes_(bytes) {}
+  // `retry`: the time after which a refused call may be repeated.
+  explicit AnswerBudget(int64_t bytes = kBytes, absl::Duration retry = absl::Seconds(2))
+      : bytes_(bytes), retry_(retry) {}
 
   // Counts until it is destroyed.
   using Share = std::shared_ptr<const void>;
 
-  // Takes the memory of an answer for `client`: the message, gRPC's copy of it, and the call. A
-  // client may hold no more than stays free: one at most half, two a third each. RESOURCE_EXHAUSTED
-  // with a google.rpc.RetryInfo beyond. The budget must outlive the share.
-  absl::StatusOr<Share> Take(const std::string& client, const google::protobuf::Message& answer) {
+  // Takes the memory of an answer of `method` for `client`: the message, gRPC's copy of it, and the
+  // call. A client may hold no more than stays free: one at most half, two a third each.
+  // RESOURCE_EXHAUSTED with a google.rpc.RetryInfo beyond. The budget must outlive the share, and
+  // `method` the budget.
+  absl::StatusOr<Share> Take(const std::string& client, absl::string_view method,
+                             const google::protobuf::Message& answer) {
     const int64_t bytes = 2 * static_cast<int64_t>(answer.ByteSizeLong()) + kCallBytes;
     platform::MutexLock lock(mutex_);
-    int64_t& held = held_[client];
-    if (held + bytes > bytes_ - total_ - bytes) {
-      const int64_t had = held;
-      if (had == 0) held_.erase(client);
+    Client& of = clients_[client];
+    if (of.bytes + bytes > bytes_ - total_ - bytes) {
+      const int64_t had = of.bytes;
+      of.refused[method] = std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(retry_);
+      if (had == 0) clients_.erase(client);
       return rpc::ExhaustedFor(
-          kRetry,
+          retry_,
           absl::StrCat("the answer needs ", bytes, " bytes, and ", had, " bytes of answers for ",
                        client, " are not read yet; the server keeps ", bytes_,
                        " for all clients: read them, ask for less, or call again later"));
     }
-    held += bytes;
+    of.bytes += bytes;
     total_ += bytes;
     return Share(this, [this, client, bytes](const void*) { Give(client, bytes); });
   }
 
+  // Call it before the work for an answer. RESOURCE_EXHAUSTED if Take has refused this method's
+  // last answer within `retry`, and `client` has read none of its answers since.
+  absl::Status CheckRoom(const std::string& client, absl::string_view method) {
+    platform::MutexLock lock(mutex_);
+    const auto of = clients_.find(client);
+    if (of == clients_.end()) return absl::OkStatus();
+    const auto refused = of->second.refused.find(method);
+    if (refused == of->second.refused.end() ||
+        refused->second <= std::chrono::steady_clock::now()) {
+      return absl::OkStatus();
+    }
+    return rpc::ExhaustedFor(
+        retry_, absl::StrCat(of->second.bytes, " bytes of answers for ", client,
+                             " are not read yet, which left no room for the last one of ", method,
+                             "; read them, ask for less, or call again later"));
+  }
+
  private:
-  static constexpr absl::Duration kRetry = absl::Seconds(2);
+  struct Client {
+    int64_t bytes = 0;
+    // Methods whose answer was refused since the client read one, and until when that counts.
+    absl::flat_hash_map<absl::string_view, std::chrono::steady_clock::time_point> refused;
+  };
 
   void Give(const std::string& client, int64_t bytes) {
     platform::MutexLock lock(mutex_);
     total_ -= bytes;
-    const auto held = held_.find(client);
-    held->second -= bytes;
-    if (held->second == 0) held_.erase(held);
+    const auto of = clients_.find(client);
+    of->second.bytes -= bytes;
+    of->second.refused.clear();
+    if (of->second.bytes == 0) clients_.erase(of);
   }
 
   const int64_t bytes_;
+  const absl::Duration retry_;
   platform::Mutex mutex_;
   int64_t total_ ABSL_GUARDED_BY(mutex_) = 0;
-  absl::flat_hash_map<std::string, int64_t> held_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<std::string, Client> clients_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace lengthwise::server

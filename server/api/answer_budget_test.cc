@@ -19,46 +19,70 @@ v1::Event Answer(int64_t bytes) {
 }
 
 constexpr int64_t kMebibyte = 1 << 20;
+constexpr char kMethod[] = "ListTrials";
 
 TEST(AnswerBudget, ClientHoldsNoMoreThanStaysFree) {
   AnswerBudget budget(24 * kMebibyte);
   std::vector<AnswerBudget::Share> shares;
   // Each answer counts twice. Of 24 MiB, one client may hold half.
   for (int i = 0; i < 5; ++i) {
-    shares.push_back(budget.Take("ada", Answer(kMebibyte)).value());
+    shares.push_back(budget.Take("ada", kMethod, Answer(kMebibyte)).value());
     EXPECT_NE(shares.back(), nullptr);
   }
-  const absl::Status refused = budget.Take("ada", Answer(kMebibyte)).status();
+  const absl::Status refused = budget.Take("ada", kMethod, Answer(kMebibyte)).status();
   EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_GT(rpc::RetryDelay(refused), absl::ZeroDuration());
   // There is room for others.
   for (int i = 0; i < 3; ++i) {
-    shares.push_back(budget.Take("grace", Answer(kMebibyte)).value());
+    shares.push_back(budget.Take("grace", kMethod, Answer(kMebibyte)).value());
   }
-  EXPECT_FALSE(budget.Take("grace", Answer(kMebibyte)).ok());
-  EXPECT_TRUE(budget.Take("linus", Answer(kMebibyte)).ok());
+  EXPECT_FALSE(budget.Take("grace", kMethod, Answer(kMebibyte)).ok());
+  EXPECT_TRUE(budget.Take("linus", kMethod, Answer(kMebibyte)).ok());
 }
 
 TEST(AnswerBudget, ReadAnswersAreGivenBack) {
   AnswerBudget budget(5 * kMebibyte);
-  AnswerBudget::Share share = budget.Take("ada", Answer(kMebibyte)).value();
-  EXPECT_FALSE(budget.Take("ada", Answer(kMebibyte)).ok());
+  AnswerBudget::Share share = budget.Take("ada", kMethod, Answer(kMebibyte)).value();
+  EXPECT_FALSE(budget.Take("ada", kMethod, Answer(kMebibyte)).ok());
   share.reset();
-  EXPECT_TRUE(budget.Take("ada", Answer(kMebibyte)).ok());
+  EXPECT_TRUE(budget.Take("ada", kMethod, Answer(kMebibyte)).ok());
+}
+
+// Reading the store again and again for answers that are refused would delay everyone.
+TEST(AnswerBudget, RefusedMethodWaitsUntilAnAnswerIsRead) {
+  AnswerBudget budget(8 * kMebibyte, absl::Hours(1));
+  AnswerBudget::Share one = budget.Take("ada", kMethod, Answer(kMebibyte)).value();
+  AnswerBudget::Share other = budget.Take("ada", kMethod, Answer(10)).value();
+  EXPECT_TRUE(budget.CheckRoom("ada", kMethod).ok());
+  ASSERT_FALSE(budget.Take("ada", kMethod, Answer(kMebibyte)).ok());
+  const absl::Status refused = budget.CheckRoom("ada", kMethod);
+  EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_GT(rpc::RetryDelay(refused), absl::ZeroDuration());
+  EXPECT_TRUE(budget.CheckRoom("ada", "GetTrial").ok()) << "its answers may be small";
+  EXPECT_TRUE(budget.CheckRoom("grace", kMethod).ok());
+  other.reset();
+  EXPECT_TRUE(budget.CheckRoom("ada", kMethod).ok());
+}
+
+TEST(AnswerBudget, RefusedMethodMayBeCalledAgainLater) {
+  AnswerBudget budget(8 * kMebibyte, absl::ZeroDuration());
+  AnswerBudget::Share one = budget.Take("ada", kMethod, Answer(kMebibyte)).value();
+  ASSERT_FALSE(budget.Take("ada", kMethod, Answer(kMebibyte)).ok());
+  EXPECT_TRUE(budget.CheckRoom("ada", kMethod).ok());
 }
 
 TEST(AnswerBudget, ManySmallAnswersCountToo) {
   AnswerBudget budget(kMebibyte);
   std::vector<AnswerBudget::Share> shares;
   while (shares.size() < 1000) {
-    absl::StatusOr<AnswerBudget::Share> share = budget.Take("ada", Answer(10));
+    absl::StatusOr<AnswerBudget::Share> share = budget.Take("ada", kMethod, Answer(10));
     if (!share.ok()) break;
     shares.push_back(*std::move(share));
   }
   // Half of the budget, with 16 KiB for each call.
   EXPECT_EQ(shares.size(), 31);
   shares.clear();
-  EXPECT_TRUE(budget.Take("ada", v1::Event()).ok());
+  EXPECT_TRUE(budget.Take("ada", kMethod, v1::Event()).ok());
 }
 
 }  // namespace

@@ -119,10 +119,12 @@ class Calls {
     UnaryCall* const call = pool == nullptr ? nullptr : new UnaryCall();
     grpc::ServerUnaryReactor* const reactor =
         call == nullptr ? context->DefaultReactor() : static_cast<grpc::ServerUnaryReactor*>(call);
-    Done<Response> done = [this, client, call, reactor, response](absl::StatusOr<Response> result) {
+    Done<Response> done = [this, client, method, call, reactor,
+                           response](absl::StatusOr<Response> result) {
       absl::Status status = result.status();
       if (status.ok() && call != nullptr) {
-        absl::StatusOr<AnswerBudget::Share> share = streams_.answers().Take(client, *result);
+        absl::StatusOr<AnswerBudget::Share> share =
+            streams_.answers().Take(client, method, *result);
         status = share.status();
         if (status.ok()) call->share = *std::move(share);
       }
@@ -142,9 +144,12 @@ class Calls {
     }
     const bool waits = pool->Submit(
         client,
-        [context, done, run = std::move(run)] {
-          if (!context->IsCancelled()) return run();
-          done(absl::CancelledError("the call was cancelled before a thread was free"));
+        [this, client, method, context, done, run = std::move(run)] {
+          if (context->IsCancelled()) {
+            return done(absl::CancelledError("the call was cancelled before a thread was free"));
+          }
+          const absl::Status room = streams_.answers().CheckRoom(client, method);
+          room.ok() ? run() : done(room);
         },
         [done, pool] {
           done(absl::DeadlineExceededError(
@@ -188,7 +193,7 @@ class Calls {
           auto run = [request = *request, caller, open = std::move(open)] {
             return open(request, caller);
           };
-          return Stream::Start(context, caller, std::move(run), threads, streams_);
+          return Stream::Start(context, caller, method, std::move(run), threads, streams_);
         });
   }
 

@@ -20,6 +20,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "grpc/grpc.h"
 #include "grpcpp/server_context.h"
@@ -230,23 +231,28 @@ class PullStream final : public PushStream<Response> {
   // Opens the source of responses. Runs once, on the pool.
   using Open = std::function<absl::StatusOr<Next<Response>>()>;
 
-  // `threads` and `streams` must outlive the stream.
-  static PullStream* Start(grpc::CallbackServerContext* context, const Caller& caller, Open open,
-                           TransferThreads& threads, OpenStreams& streams) {
+  // `threads`, `streams` and `method` must outlive the stream.
+  static PullStream* Start(grpc::CallbackServerContext* context, const Caller& caller,
+                           absl::string_view method, Open open, TransferThreads& threads,
+                           OpenStreams& streams) {
     const std::shared_ptr<PullStream> stream(
-        new PullStream(context, ClientOf(*context, caller), threads, streams));
+        new PullStream(context, ClientOf(*context, caller), method, threads, streams));
     stream->Own();
     threads.Begin(stream->client_, [stream, open = std::move(open)] { stream->Begin(open); });
     return stream.get();
   }
 
  private:
-  PullStream(grpc::CallbackServerContext* context, std::string client, TransferThreads& threads,
-             OpenStreams& streams)
-      : PushStream<Response>(context, threads, streams), client_(std::move(client)) {}
+  PullStream(grpc::CallbackServerContext* context, std::string client, absl::string_view method,
+             TransferThreads& threads, OpenStreams& streams)
+      : PushStream<Response>(context, threads, streams),
+        client_(std::move(client)),
+        method_(method) {}
 
   void Begin(const Open& open) {
-    if (const absl::Status status = CurrentInterruption(); !status.ok()) return End(status);
+    absl::Status status = CurrentInterruption();
+    status.Update(this->streams_.answers().CheckRoom(client_, method_));
+    if (!status.ok()) return End(status);
     absl::StatusOr<Next<Response>> next = open();
     if (!next.ok()) return End(next.status());
     next_ = *std::move(next);
@@ -265,7 +271,7 @@ class PullStream final : public PushStream<Response> {
     absl::StatusOr<std::optional<Response>> response = next_();
     if (response.ok() && response->has_value()) {
       absl::StatusOr<AnswerBudget::Share> share =
-          this->streams_.answers().Take(client_, **response);
+          this->streams_.answers().Take(client_, method_, **response);
       if (share.ok()) share_ = *std::move(share);
       if (!share.ok()) response = share.status();
     }
@@ -296,6 +302,7 @@ class PullStream final : public PushStream<Response> {
   }
 
   const std::string client_;
+  const absl::string_view method_;
   // Used by one Step at a time.
   Next<Response> next_;
   AnswerBudget::Share share_;  // of response_

@@ -139,7 +139,8 @@ void WatchReactor::Step() {
   if (complete_ && !send) return FinishWith(absl::OkStatus());
   // Usual pages are small, and the number of watches is limited.
   if (send && response_.ByteSizeLong() > kCountedBytes) {
-    absl::StatusOr<AnswerBudget::Share> share = streams_.answers().Take(lane_, response_);
+    absl::StatusOr<AnswerBudget::Share> share =
+        streams_.answers().Take(lane_, "WatchExperiment", response_);
     if (!share.ok()) return FinishWith(share.status());
     share_ = *std::move(share);
   }

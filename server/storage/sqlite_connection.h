@@ -126,6 +126,9 @@ class SqliteConnection {
   // failed_sync(); after any other error the next checkpoint tries again.
   void Checkpoint();
 
+  // Frees the pages that are kept for the next statements.
+  void ReleaseMemory() { sqlite3_db_release_memory(database_); }
+
   const std::string& path() const { return path_; }
   // True if another file, or none, has the path now.
   bool HasMoved() const;

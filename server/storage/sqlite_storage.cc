@@ -58,6 +58,8 @@ class Snapshot : public StorageReader {
     // A connection that saw an error is closed, because it keeps the last error of its file
     // (IsFailedRead of sqlite_connection.cc).
     if (!connection_.Query("COMMIT").Run().ok() || !connection_.first_error().ok()) return;
+    // The pages hold only for this snapshot, once anything is written.
+    connection_.ReleaseMemory();
     storage_.GiveBack(std::move(owned_));
   }
 
