@@ -56,6 +56,10 @@ constexpr int64_t kLeastDescriptors = 64;
 // full disk does not delay it.
 constexpr absl::Duration kSelfCheckPatience = absl::Seconds(10);
 
+// Larger blocks get pages of their own, which go back to the system when they are freed, and so
+// does more than this at the end of an arena. Otherwise the C library learns from the first large
+// answer to keep tens of MiB at the end of each arena, which malloc_trim does not return.
+constexpr int kLargeBlock = 1 << 20;
 // With this much more memory than at its least, the server returns what it does not use. The C
 // library would keep it, for example after a flood.
 constexpr int64_t kTrimBytes = 32 << 20;
@@ -396,6 +400,8 @@ absl::Status Run(const Flags& flags, const OpenCore& open) {
 
 int RunProcess(int argc, const char* const* argv, const OpenCore& open) {
   platform::PrepareFiles();
+  mallopt(M_MMAP_THRESHOLD, kLargeBlock);
+  mallopt(M_TRIM_THRESHOLD, kLargeBlock);
   const std::variant<Flags, int> flags = ParseFlags(argc, argv);
   if (const int* exit_code = std::get_if<int>(&flags)) return *exit_code;
   if (std::get<Flags>(flags).log_format == "json") platform::LogAsJson();
