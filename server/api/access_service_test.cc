@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "gmock/gmock.h"
+#include "google/protobuf/unknown_field_set.h"
 #include "grpcpp/create_channel.h"
 #include "gtest/gtest.h"
 #include "proto/access_service.grpc.pb.h"
@@ -250,6 +251,34 @@ TEST_F(AccessServiceTest, RequestOverFourMebibytesIsRefused) {
   EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
   EXPECT_THAT(status.error_message(), HasSubstr("accepted: at most 4194304 bytes (4 MiB)"));
   EXPECT_EQ(server_.core().reads().ListExperiments({})->experiments_size(), 1);
+}
+
+// A client that does not read the answer keeps the request, too.
+TEST_F(AccessServiceTest, UsersRequestThatCountsNowhereIsSmall) {
+  Start();
+  const std::string ada = Token("ada", v1::VIEWER);
+  for (const size_t bytes : {size_t{1}, kMostUncountedBytes}) {
+    const auto expected = bytes == 1 ? grpc::StatusCode::OK : grpc::StatusCode::RESOURCE_EXHAUSTED;
+    v1::GetCallerRequest request;
+    request.GetReflection()->MutableUnknownFields(&request)->AddLengthDelimited(
+        100, std::string(bytes, 'x'));
+    v1::Caller caller;
+    EXPECT_EQ(access_->GetCaller(With(ada).get(), request, &caller).error_code(), expected);
+
+    v1::WatchExperimentRequest watch;
+    watch.set_name("experiments/of-ada-1");
+    watch.GetReflection()->MutableUnknownFields(&watch)->AddLengthDelimited(
+        100, std::string(bytes, 'x'));
+    const auto context = With(ada);
+    const auto stream = experiments_->WatchExperiment(context.get(), watch);
+    v1::WatchExperimentResponse response;
+    EXPECT_EQ(stream->Read(&response), expected == grpc::StatusCode::OK);
+    context->TryCancel();
+    const grpc::Status status = stream->Finish();
+    if (bytes > 1) {
+      EXPECT_EQ(status.error_code(), expected) << status.error_message();
+    }
+  }
 }
 
 }  // namespace

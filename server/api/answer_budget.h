@@ -1,4 +1,5 @@
-// AnswerBudget: the memory of answers that clients have not read yet, shared by all clients.
+// AnswerBudget: the memory of answers that clients have not read yet, and of the requests to them,
+// shared by all clients.
 #ifndef LENGTHWISE_SERVER_API_ANSWER_BUDGET_H_
 #define LENGTHWISE_SERVER_API_ANSWER_BUDGET_H_
 
@@ -23,7 +24,7 @@ namespace lengthwise::server {
 class AnswerBudget {
  public:
   static constexpr int64_t kBytes = int64_t{256} << 20;
-  // Memory of a call beside its answer.
+  // Memory of a call beside its messages.
   static constexpr int64_t kCallBytes = 16 << 10;
 
   // `retry`: the time after which a refused call may be repeated.
@@ -33,32 +34,34 @@ class AnswerBudget {
   // Counts until it is destroyed.
   using Share = std::shared_ptr<const void>;
 
-  // Takes the memory of an answer of `method` for `client`: the message, gRPC's copy of it, and the
-  // call. A client may hold no more than stays free: one at most half, two a third each.
-  // RESOURCE_EXHAUSTED with a google.rpc.RetryInfo beyond. The budget must outlive the share, and
-  // `method` the budget.
+  // Takes the memory of an answer of `method`, or with an empty one that of a request, for
+  // `client`: the message, gRPC's copy of it, and the call. A client may hold no more than stays
+  // free: one at most half, two a third each. RESOURCE_EXHAUSTED with a google.rpc.RetryInfo
+  // beyond. The budget must outlive the share, and `method` the budget.
   absl::StatusOr<Share> Take(const std::string& client, absl::string_view method,
-                             const google::protobuf::Message& answer) {
-    const int64_t bytes = 2 * static_cast<int64_t>(answer.ByteSizeLong()) + kCallBytes;
+                             const google::protobuf::Message& message) {
+    const int64_t bytes = 2 * static_cast<int64_t>(message.ByteSizeLong()) + kCallBytes;
     platform::MutexLock lock(mutex_);
     Client& of = clients_[client];
     if (of.bytes + bytes > bytes_ - total_ - bytes) {
       const int64_t had = of.bytes;
-      of.refused[method] = std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(retry_);
+      if (!method.empty()) {
+        of.refused[method] = std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(retry_);
+      }
       if (had == 0) clients_.erase(client);
       return rpc::ExhaustedFor(
           retry_,
-          absl::StrCat("the answer needs ", bytes, " bytes, and ", had, " bytes of answers for ",
-                       client, " are not read yet; the server keeps ", bytes_,
-                       " for all clients: read them, ask for less, or call again later"));
+          absl::StrCat("a message needs ", bytes, " bytes, and ", had, " bytes of calls of ",
+                       client, " are not answered or not read yet; the server keeps ", bytes_,
+                       " for all clients: read answers, ask for less, or call again later"));
     }
     of.bytes += bytes;
     total_ += bytes;
     return Share(this, [this, client, bytes](const void*) { Give(client, bytes); });
   }
 
-  // Call it before the work for an answer. RESOURCE_EXHAUSTED if Take has refused this method's
-  // last answer within `retry`, and `client` has read none of its answers since.
+  // Call it before the work for an answer. RESOURCE_EXHAUSTED for `retry` after Take has refused an
+  // answer of this method, while `client` has calls left that count.
   absl::Status CheckRoom(const std::string& client, absl::string_view method) {
     platform::MutexLock lock(mutex_);
     const auto of = clients_.find(client);
@@ -69,15 +72,15 @@ class AnswerBudget {
       return absl::OkStatus();
     }
     return rpc::ExhaustedFor(
-        retry_, absl::StrCat(of->second.bytes, " bytes of answers for ", client,
-                             " are not read yet, which left no room for the last one of ", method,
-                             "; read them, ask for less, or call again later"));
+        retry_, absl::StrCat(of->second.bytes, " bytes of calls of ", client,
+                             " are not answered or not read yet, which left no room for ", method,
+                             "; read answers, ask for less, or call again later"));
   }
 
  private:
   struct Client {
     int64_t bytes = 0;
-    // Methods whose answer was refused since the client read one, and until when that counts.
+    // Methods of which an answer was refused, and until when that counts.
     absl::flat_hash_map<absl::string_view, std::chrono::steady_clock::time_point> refused;
   };
 
@@ -86,7 +89,6 @@ class AnswerBudget {
     total_ -= bytes;
     const auto of = clients_.find(client);
     of->second.bytes -= bytes;
-    of->second.refused.clear();
     if (of->second.bytes == 0) clients_.erase(of);
   }
 

@@ -38,12 +38,13 @@ using CallContext = grpc::CallbackServerContext;
 
 // The class of a unary rpc.
 enum class Work {
-  // Reads memory only, or posts a command: runs on gRPC's thread.
+  // Reads memory only, or posts a command: runs on gRPC's thread. Its answer is small, because it
+  // counts in no budget while the client does not read it.
   kMemory,
   // Changes an experiment. kMemory for administrators; kLookup for others, because the experiment's
   // owner must be read from the store.
   kChange,
-  // Reads a bounded number of rows, or a small file.
+  // Reads a bounded number of rows, a small file, or much memory.
   kLookup,
   // Reads as much of the store as the request asks for, or resolves a specification.
   kQuery,
@@ -53,6 +54,9 @@ enum class Work {
   // what must become durable.
   kCheckpoints,
 };
+
+// Maximum size in bytes of a user's request that counts in no budget.
+inline constexpr size_t kMostUncountedBytes = 4 << 10;
 
 // Delay that a call is told when too many calls of its client wait.
 inline constexpr absl::Duration kFullLaneRetry = absl::Seconds(2);
@@ -66,11 +70,12 @@ class RefusedStream final : public Reactor {
   void OnDone() override { delete this; }
 };
 
-// A unary call whose answer counts until the client has it. gRPC owns it.
+// A unary call whose request and answer count until the client has the answer. gRPC owns it.
 class UnaryCall final : public grpc::ServerUnaryReactor {
  public:
   void OnDone() override { delete this; }
-  AnswerBudget::Share share;
+  AnswerBudget::Share request;
+  AnswerBudget::Share answer;
 };
 
 // Answers a unary call. Call it once, on any thread.
@@ -108,12 +113,14 @@ class Calls {
   grpc::ServerUnaryReactor* Serve(Work work, absl::string_view method, CallContext* context,
                                   const Request* request, Response* response, Handle handle) {
     absl::StatusOr<Caller> caller = gate_.Admit(*context, method, *request);
-    if (!caller.ok()) {
+    platform::WorkPool* const pool = caller.ok() ? PoolFor(work, *caller) : nullptr;
+    absl::Status admitted = caller.status();
+    if (admitted.ok() && pool == nullptr) admitted = CheckUncounted(*caller, *request);
+    if (!admitted.ok()) {
       grpc::ServerUnaryReactor* const refused = context->DefaultReactor();
-      refused->Finish(rpc::ToGrpcStatus(caller.status()));
+      refused->Finish(rpc::ToGrpcStatus(admitted));
       return refused;
     }
-    platform::WorkPool* const pool = PoolFor(work, *caller);
     const std::string client = pool == nullptr ? "" : ClientOf(*context, *caller);
     // gRPC ends calls with its own reactor on the same thread. Answers from memory are small.
     UnaryCall* const call = pool == nullptr ? nullptr : new UnaryCall();
@@ -126,7 +133,7 @@ class Calls {
         absl::StatusOr<AnswerBudget::Share> share =
             streams_.answers().Take(client, method, *result);
         status = share.status();
-        if (status.ok()) call->share = *std::move(share);
+        if (status.ok()) call->answer = *std::move(share);
       }
       if (status.ok()) *response = *std::move(result);
       reactor->Finish(rpc::ToGrpcStatus(status));
@@ -142,6 +149,13 @@ class Calls {
       run();
       return reactor;
     }
+    absl::StatusOr<AnswerBudget::Share> share =
+        streams_.answers().Take(client, /*method=*/"", *request);
+    if (!share.ok()) {
+      done(share.status());
+      return reactor;
+    }
+    call->request = *std::move(share);
     const bool waits = pool->Submit(
         client,
         [this, client, method, context, done, run = std::move(run)] {
@@ -174,10 +188,15 @@ class Calls {
     absl::StatusOr<Gate::Admission> admission = request == nullptr
                                                     ? gate_.AdmitStream(*context, method)
                                                     : gate_.AdmitStream(*context, method, *request);
-    if (!admission.ok()) return new RefusedStream<Reactor>(admission.status());
+    absl::Status admitted = admission.status();
+    if (admitted.ok() && request != nullptr) {
+      admitted = CheckUncounted(admission->caller, *request);
+    }
+    if (!admitted.ok()) return new RefusedStream<Reactor>(admitted);
     const auto stream = start(admission->caller);
     if (!stream.ok()) return new RefusedStream<Reactor>(stream.status());
-    return streams_.Keep(*stream, *std::move(admission));
+    streams_.Attach(*stream, *std::move(admission));
+    return *stream;
   }
 
   // Serves a stream of responses. `open` returns their source:
@@ -238,6 +257,16 @@ class Calls {
   }
 
  private:
+  // What users ask for has names. Workers are trusted with more.
+  static absl::Status CheckUncounted(const Caller& caller,
+                                     const google::protobuf::Message& request) {
+    if (caller.role != v1::VIEWER && caller.role != v1::SUBMITTER) return absl::OkStatus();
+    const size_t bytes = request.ByteSizeLong();
+    if (bytes <= kMostUncountedBytes) return absl::OkStatus();
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the request has ", bytes, " bytes, expected at most ", kMostUncountedBytes));
+  }
+
   // Null: gRPC's thread.
   platform::WorkPool* PoolFor(Work work, const Caller& caller) const {
     switch (work) {

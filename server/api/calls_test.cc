@@ -1,10 +1,12 @@
 // The threads that calls use, over a real connection.
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "google/protobuf/unknown_field_set.h"
 #include "gtest/gtest.h"
 #include "proto/access_service.grpc.pb.h"
 #include "proto/experiment_service.grpc.pb.h"
@@ -53,6 +55,37 @@ TEST(CallsTest, SlowReadsDelayNoOtherRpc) {
   }
   server.read_gate().Release();
   for (std::thread& reader : readers) reader.join();
+}
+
+TEST(CallsTest, RequestsThatWaitForAThreadAreLimited) {
+  TestServer server;
+  const std::string trial_name = server.AddExperiment("grid", 1) + "/trials/t0";
+  server.Serve();
+  const auto experiments = v1::ExperimentService::NewStub(server.Connect());
+  server.read_gate().Hold();
+  std::atomic<int> refused = 0;
+  std::vector<std::thread> readers;
+  for (int i = 0; i < 64; ++i) {
+    readers.emplace_back([&] {
+      v1::GetTrialRequest request;
+      request.set_name(trial_name);
+      request.GetReflection()->MutableUnknownFields(&request)->AddLengthDelimited(
+          100, std::string(2 << 20, 'x'));
+      v1::Trial trial;
+      const grpc::Status status =
+          experiments->GetTrial(Within(std::chrono::seconds(120)).get(), request, &trial);
+      if (status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED) {
+        ++refused;
+      } else {
+        EXPECT_TRUE(status.ok()) << status.error_message();
+      }
+    });
+  }
+  // A client may have half of 256 MiB, and each request counts twice.
+  EXPECT_TRUE(TestServer::Await([&] { return refused == 64 - 31; }));
+  server.read_gate().Release();
+  for (std::thread& reader : readers) reader.join();
+  EXPECT_EQ(refused, 64 - 31);
 }
 
 }  // namespace

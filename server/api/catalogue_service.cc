@@ -83,7 +83,7 @@ class CatalogueService final : public v1::CatalogueService::CallbackService {
       CallContext* context, const v1::ListCatalogueEntriesRequest* request,
       v1::ListCatalogueEntriesResponse* response) override {
     return calls_.Serve(
-        Work::kMemory, "lengthwise.v1.CatalogueService/ListCatalogueEntries", context, request,
+        Work::kLookup, "lengthwise.v1.CatalogueService/ListCatalogueEntries", context, request,
         response,
         [this](const v1::ListCatalogueEntriesRequest& asked,
                const Caller&) -> absl::StatusOr<v1::ListCatalogueEntriesResponse> {

@@ -35,13 +35,8 @@ class OpenStreams {
   // After StopAll, the stream is stopped at once.
   void Add(const std::shared_ptr<StoppableStream>& stream);
   void Remove(const StoppableStream* stream);
-  // Holds `admission` until the stream is removed, and returns the stream. Called by a handler that
-  // has just started it.
-  template <typename Stream>
-  Stream* Keep(Stream* stream, Gate::Admission admission) {
-    Attach(stream, std::move(admission));
-    return stream;
-  }
+  // Holds `admission` until the stream is removed.
+  void Attach(const StoppableStream* stream, Gate::Admission admission);
   // Ends all streams with UNAVAILABLE.
   void StopAll();
   // Ends the streams of callers for which `check` returns an error, with that error. Checks once
@@ -62,8 +57,6 @@ class OpenStreams {
     std::weak_ptr<StoppableStream> stream;
     std::optional<Gate::Admission> admission;
   };
-
-  void Attach(const StoppableStream* stream, Gate::Admission admission);
 
   AnswerBudget answers_;
   platform::Mutex mutex_;

@@ -250,8 +250,11 @@ class PullStream final : public PushStream<Response> {
         method_(method) {}
 
   void Begin(const Open& open) {
-    absl::Status status = CurrentInterruption();
-    status.Update(this->streams_.answers().CheckRoom(client_, method_));
+    absl::Status status = this->streams_.answers().CheckRoom(client_, method_);
+    {
+      platform::MutexLock lock(this->mutex_);
+      status.Update(this->Interruption());
+    }
     if (!status.ok()) return End(status);
     absl::StatusOr<Next<Response>> next = open();
     if (!next.ok()) return End(next.status());
@@ -287,11 +290,6 @@ class PullStream final : public PushStream<Response> {
     if (!interruption.ok()) return End(interruption);
     if (!response->has_value()) return End(absl::OkStatus());
     this->StartWrite(&this->response_);
-  }
-
-  absl::Status CurrentInterruption() {
-    platform::MutexLock lock(this->mutex_);
-    return this->Interruption();
   }
 
   // On the pool.

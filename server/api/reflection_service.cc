@@ -6,6 +6,10 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/descriptor.pb.h"
 #include "grpc/grpc.h"
@@ -20,6 +24,9 @@ using google::protobuf::FileDescriptor;
 using grpc::reflection::v1alpha::ServerReflectionRequest;
 using grpc::reflection::v1alpha::ServerReflectionResponse;
 using Reactor = grpc::ServerBidiReactor<ServerReflectionRequest, ServerReflectionResponse>;
+
+constexpr absl::string_view kMethod =
+    "grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo";
 
 // Appends the file after those that it imports.
 void AddFile(const FileDescriptor& file, std::set<const FileDescriptor*>& added,
@@ -66,9 +73,9 @@ class Reflection final : public Reactor,
                          public StoppableStream,
                          public std::enable_shared_from_this<Reflection> {
  public:
-  static Reflection* Start(grpc::CallbackServerContext& context, OpenStreams& streams,
-                           const std::vector<std::string>& services) {
-    const std::shared_ptr<Reflection> stream(new Reflection(context, streams, services));
+  static Reflection* Start(grpc::CallbackServerContext& context, const Caller& caller,
+                           OpenStreams& streams, const std::vector<std::string>& services) {
+    const std::shared_ptr<Reflection> stream(new Reflection(context, caller, streams, services));
     stream->self_ = stream;
     streams.Add(stream);
     stream->StartRead(&stream->request_);
@@ -90,10 +97,25 @@ class Reflection final : public Reactor,
 
   void OnReadDone(bool ok) override {
     if (!ok) return End();
+    // The answer repeats the request, which has a name.
+    if (request_.ByteSizeLong() > kMostUncountedBytes) {
+      return End(absl::InvalidArgumentError(
+          absl::StrCat("the request has ", request_.ByteSizeLong(), " bytes, expected at most ",
+                       kMostUncountedBytes)));
+    }
+    if (const absl::Status room = streams_.answers().CheckRoom(client_, kMethod); !room.ok()) {
+      return End(room);
+    }
     Answer(request_, services_, response_);
+    absl::StatusOr<AnswerBudget::Share> share =
+        streams_.answers().Take(client_, kMethod, response_);
+    if (!share.ok()) return End(share.status());
+    share_ = *std::move(share);
     StartWrite(&response_);
   }
   void OnWriteDone(bool ok) override {
+    response_ = ServerReflectionResponse();  // Clear would keep the memory
+    share_.reset();
     if (!ok) return End();
     StartRead(&request_);
   }
@@ -103,26 +125,30 @@ class Reflection final : public Reactor,
   }
 
  private:
-  Reflection(grpc::CallbackServerContext& context, OpenStreams& streams,
+  Reflection(grpc::CallbackServerContext& context, const Caller& caller, OpenStreams& streams,
              const std::vector<std::string>& services)
-      : call_(context.c_call()), streams_(streams), services_(services) {
+      : call_(context.c_call()),
+        client_(ClientOf(context, caller)),
+        streams_(streams),
+        services_(services) {
     grpc_call_ref(call_);
   }
 
-  void End() {
-    absl::Status status;
+  void End(absl::Status status = absl::OkStatus()) {
     {
       platform::MutexLock lock(mutex_);
-      status = stopped_;
+      status.Update(stopped_);
     }
     Finish(rpc::ToGrpcStatus(status));  // last: OnDone may be called at any time from here on
   }
 
   grpc_call* const call_;  // Stop may be called late
+  const std::string client_;
   OpenStreams& streams_;
   const std::vector<std::string>& services_;
   ServerReflectionRequest request_;
   ServerReflectionResponse response_;
+  AnswerBudget::Share share_;         // of response_
   std::shared_ptr<Reflection> self_;  // gRPC's ownership; released by OnDone
   platform::Mutex mutex_;
   absl::Status stopped_ ABSL_GUARDED_BY(mutex_);  // the reason; OK while running
@@ -135,10 +161,9 @@ class ReflectionService final
       : services_(std::move(services)), streams_(streams), calls_(calls) {}
 
   Reactor* ServerReflectionInfo(CallContext* context) override {
-    return calls_.Open<Reactor>("grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
-                                context, nullptr,
-                                [&](const Caller&) -> absl::StatusOr<Reflection*> {
-                                  return Reflection::Start(*context, streams_, services_);
+    return calls_.Open<Reactor>(kMethod, context, nullptr,
+                                [&](const Caller& caller) -> absl::StatusOr<Reflection*> {
+                                  return Reflection::Start(*context, caller, streams_, services_);
                                 });
   }
 

@@ -19,6 +19,7 @@
 #include "proto/worker_service.grpc.pb.h"
 #include "rpc/test_certificates.h"
 #include "server/api/byte_call.h"
+#include "server/api/reflection.grpc.pb.h"
 #include "server/api/test_server.h"
 
 namespace lengthwise::server {
@@ -215,6 +216,24 @@ TEST(RpcServer, ReflectionDescribesAService) {
       CallWithBytes(test.address(),
                     "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", "\x22\x01x"),
       HasSubstr("no such file or name"));
+}
+
+// The answer would repeat it, on each of thousands of streams whose client reads nothing.
+TEST(RpcServer, LargeReflectionRequestGetsNoAnswer) {
+  using grpc::reflection::v1alpha::ServerReflection;
+  TestServer test;
+  test.Serve();
+  const auto stub = ServerReflection::NewStub(test.Connect());
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(20));
+  const auto stream = stub->ServerReflectionInfo(&context);
+  grpc::reflection::v1alpha::ServerReflectionRequest request;
+  request.set_file_containing_symbol(std::string(5000, 'x'));
+  ASSERT_TRUE(stream->Write(request));
+  grpc::reflection::v1alpha::ServerReflectionResponse response;
+  EXPECT_FALSE(stream->Read(&response));
+  const grpc::Status status = stream->Finish();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << status.error_message();
 }
 
 TEST(RpcServer, CertificateOfAnotherAuthorityIsRefused) {
