@@ -253,9 +253,34 @@ TEST_F(ExperimentServiceTest, OversizedAnswerSaysHowToAskForLess) {
   v1::QueryLossCurvesRequest request;
   request.set_name(kTrial);
   EXPECT_TRUE(LossCurves(server_.core().event_log(), request, 100'000).ok());
+  const auto answer = LossCurves(server_.core().event_log(), request);
+  ASSERT_TRUE(answer.ok()) << answer.status();
   const absl::Status status = LossCurves(server_.core().event_log(), request, 1000).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_THAT(std::string(status.message()), HasSubstr("fewer max_points"));
+  EXPECT_EQ(status.message(), absl::StrCat("the answer has ", answer->curves(0).ByteSizeLong(),
+                                           " bytes, expected at most 1000; ask for fewer "
+                                           "max_points or for one trial at a time"));
+}
+
+// Streams find the positions first and read each event when the client is ready for it.
+TEST_F(ExperimentServiceTest, PositionThatIsNoLongerTheTrialsIsAborted) {
+  const std::string trial = kTrial;
+  const std::string other = "experiments/grid-1/trials/t1";
+  AppendPoints(trial, 0, 1);
+  AppendPoints(other, 0, 1);
+  AppendPoints(trial, 1, 2);
+  EventLog& log = server_.core().event_log();
+  const auto page = log.ReadEvents(kExperiment, 0, 100);
+  ASSERT_TRUE(page.ok()) << page.status();
+  ASSERT_GE(page->events.size(), 3);
+  for (const v1::Event& event : page->events) {
+    const auto found = EventAt(log, event.trial(), event.position());
+    ASSERT_TRUE(found.ok()) << found.status();
+    EXPECT_EQ(found->position(), event.position());
+    const absl::Status status =
+        EventAt(log, event.trial() == trial ? other : trial, event.position()).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kAborted) << status;
+  }
 }
 
 TEST_F(ExperimentServiceTest, ReturnsIntervalAccuraciesOnRequest) {

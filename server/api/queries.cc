@@ -1,5 +1,7 @@
 #include "server/api/queries.h"
 
+#include <algorithm>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -14,9 +16,14 @@ namespace {
 constexpr int32_t kDefaultPoints = 1000;
 constexpr int32_t kMaxPoints = 100'000;
 
-absl::Status TooLarge(absl::string_view advice, int64_t max_answer_bytes) {
-  return absl::ResourceExhaustedError(
-      absl::StrCat("the answer is larger than ", max_answer_bytes, " bytes; ", advice));
+// `bytes` counts also what was left out of `response` because the limit was reached.
+template <typename Response>
+absl::StatusOr<Response> AtMost(int64_t max_answer_bytes, absl::string_view advice, int64_t bytes,
+                                Response response) {
+  bytes = std::max(bytes, static_cast<int64_t>(response.ByteSizeLong()));
+  if (bytes <= max_answer_bytes) return response;
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "the answer has ", bytes, " bytes, expected at most ", max_answer_bytes, "; ", advice));
 }
 
 template <typename T>
@@ -83,17 +90,16 @@ absl::StatusOr<v1::QueryLossCurvesResponse> LossCurves(EventLog& log,
   std::string trial;
   v1::TrainingPoints points;
   const auto end_trial = [&] {
-    if (points.steps().empty() || bytes > max_answer_bytes) return;
-    v1::QueryLossCurvesResponse::Curve& curve = *response.add_curves();
+    if (points.steps().empty()) return;
+    v1::QueryLossCurvesResponse::Curve curve;
     curve.set_trial(trial);
     *curve.mutable_points() = DownSample(points, max_points);
     bytes += static_cast<int64_t>(curve.ByteSizeLong());
+    if (bytes <= max_answer_bytes) *response.add_curves() = std::move(curve);
     points.Clear();
   };
   RETURN_IF_ERROR(log.ForEachEvent(request.name(), v1::Event::kTrainingPointsFieldNumber,
                                    [&](const v1::Event& event) {
-                                     // The log cannot be left early, so the rest is skipped.
-                                     if (bytes > max_answer_bytes) return;
                                      if (event.trial() != trial) {
                                        end_trial();
                                        trial = event.trial();
@@ -101,10 +107,8 @@ absl::StatusOr<v1::QueryLossCurvesResponse> LossCurves(EventLog& log,
                                      AppendPoints(event.training_points(), points);
                                    }));
   end_trial();
-  if (static_cast<int64_t>(response.ByteSizeLong()) > max_answer_bytes) {
-    return TooLarge("ask for fewer max_points or for one trial at a time", max_answer_bytes);
-  }
-  return response;
+  return AtMost(max_answer_bytes, "ask for fewer max_points or for one trial at a time", bytes,
+                std::move(response));
 }
 
 absl::StatusOr<v1::QueryLengthAccuraciesResponse> LengthAccuracies(
@@ -114,18 +118,15 @@ absl::StatusOr<v1::QueryLengthAccuraciesResponse> LengthAccuracies(
   int64_t bytes = 0;
   RETURN_IF_ERROR(log.ForEachEvent(
       request.name(), v1::Event::kLengthAccuraciesFieldNumber, [&](const v1::Event& event) {
-        if (bytes > max_answer_bytes) return;
         if (!event.length_accuracies().final() && !request.include_intervals()) return;
-        v1::QueryLengthAccuraciesResponse::Evaluation& evaluation = *response.add_evaluations();
+        v1::QueryLengthAccuraciesResponse::Evaluation evaluation;
         evaluation.set_trial(event.trial());
         evaluation.set_step(event.step());
         *evaluation.mutable_accuracies() = event.length_accuracies();
         bytes += static_cast<int64_t>(evaluation.ByteSizeLong());
+        if (bytes <= max_answer_bytes) *response.add_evaluations() = std::move(evaluation);
       }));
-  if (static_cast<int64_t>(response.ByteSizeLong()) > max_answer_bytes) {
-    return TooLarge("ask for one trial at a time", max_answer_bytes);
-  }
-  return response;
+  return AtMost(max_answer_bytes, "ask for one trial at a time", bytes, std::move(response));
 }
 
 absl::StatusOr<v1::SummarizeExperimentResponse> Summary(
@@ -135,12 +136,10 @@ absl::StatusOr<v1::SummarizeExperimentResponse> Summary(
     return rpc::InvalidField(
         "select", absl::StrCat("is \"", request.select(), "\"; accepted: seen, unseen, or empty"));
   }
-  absl::StatusOr<v1::SummarizeExperimentResponse> response = reads.SummarizeExperiment(request);
-  if (response.ok() && static_cast<int64_t>(response->ByteSizeLong()) > max_answer_bytes) {
-    return TooLarge(request.omit_lengths() ? "list the trials page by page" : "set omit_lengths",
-                    max_answer_bytes);
-  }
-  return response;
+  ASSIGN_OR_RETURN(auto response, reads.SummarizeExperiment(request));
+  return AtMost(max_answer_bytes,
+                request.omit_lengths() ? "list the trials page by page" : "set omit_lengths",
+                /*bytes=*/0, std::move(response));
 }
 
 absl::StatusOr<std::vector<int64_t>> AttentionMaps(EventLog& log,

@@ -16,8 +16,8 @@
 
 namespace lengthwise::server {
 
-// An answer of more than `max_answer_bytes` is RESOURCE_EXHAUSTED, and the error says how to ask
-// for less.
+// An answer of more than `max_answer_bytes` is RESOURCE_EXHAUSTED. The error has both numbers, and
+// says how to ask for less.
 
 absl::StatusOr<v1::QueryLossCurvesResponse> LossCurves(
     EventLog& log, const v1::QueryLossCurvesRequest& request,

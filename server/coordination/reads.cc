@@ -17,9 +17,8 @@ namespace {
 
 // Maximum number of experiments whose totals DiskUses keeps, to bound the memory.
 constexpr size_t kMostKnown = 10'000;
-// A page ends when its entries have this many bytes: a client accepts 64 MiB, and a thousand
-// specifications may have 1 GiB.
-constexpr size_t kPageBytes = size_t{16} << 20;
+// A page ends when its entries have this many bytes: a thousand specifications may have 1 GiB.
+constexpr size_t kPageBytes = size_t{4} << 20;
 
 }  // namespace
 
