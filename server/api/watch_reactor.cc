@@ -14,10 +14,10 @@ namespace {
 
 // Maximum number of events in a response. The response stays in memory, several times as large as
 // on the wire, until the client has read it, and a thousand clients may not read. The event log
-// also ends a page at about 64 KiB.
+// also ends a page at about 16 KiB.
 constexpr int64_t kPageEvents = 100;
 // A response that is larger counts in the budget of answers.
-constexpr size_t kCountedBytes = 64 << 10;
+constexpr size_t kCountedBytes = 32 << 10;
 // Maximum number of trials whose progress is in one response.
 constexpr int64_t kPageProgress = 1000;
 

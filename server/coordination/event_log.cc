@@ -15,9 +15,9 @@
 namespace lengthwise::server {
 namespace {
 
-// Size limit of a page with more than one event. It is small because the server holds one page for
-// each watcher that does not read.
-constexpr int64_t kMaxPageBytes = 64 << 10;
+// Size limit of a page with more than one event. It is small because the server holds one page, in
+// three times its size, for each watcher that does not read.
+constexpr int64_t kMaxPageBytes = 16 << 10;
 
 }  // namespace
 

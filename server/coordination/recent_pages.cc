@@ -3,7 +3,7 @@
 namespace lengthwise::server {
 namespace {
 
-// Pages have about 64 KiB, unless they hold one larger event.
+// Pages have about 16 KiB, unless they hold one larger event.
 constexpr size_t kMostPages = 32;
 constexpr size_t kMostExperiments = 10'000;
 constexpr int64_t kMaxEventBytes = 256 << 10;
