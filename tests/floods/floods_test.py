@@ -64,8 +64,9 @@ class FloodsTest(unittest.TestCase):
         self.check(self.flood(["control", "neighbours_control", "neighbours_pings"], scale=0.2))
 
     def test_neighbours_who_read_nothing_take_bounded_memory(self) -> None:
-        for name in ("neighbours_tiny", "neighbours_small_answers", "neighbours_long_answers", "neighbours_watchers"):
-            self.check(self.flood([name], scale=0.2, max_mb=500))
+        for name in ("tiny", "requests", "small_answers", "catalogue", "descriptors", "long_answers", "watchers"):
+            self.check(self.flood(["neighbours_" + name], scale=0.2, max_mb=500))
+        self.check(self.flood(["neighbours_pages"], scale=0.2, max_mb=300))
 
     def test_key_updates_delay_nobody_for_long(self) -> None:
         self.check(self.flood(["key_updates"], key="ec", scale=0.3))
@@ -76,15 +77,22 @@ class FloodsTest(unittest.TestCase):
     def test_a_server_out_of_descriptors_still_answers(self) -> None:
         self.check(self.flood(["descriptors", "descriptors"], scale=0.1, descriptors=64))
 
-    def test_the_table_of_the_threat_model_has_a_row_for_a_flood(self) -> None:
-        result = subprocess.run(
-            [sys.executable, str(FLOODS.with_name("table.py")), SERVER, SERVER, "--scale", "0.05", "health_watch"],
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
-        number = r"\d+(\.\d+)?"
-        build = rf" \d+ → \d+ \| {number}, {number} \| {number} \|"
-        self.assertRegex(result.stdout.splitlines()[2], rf"^\| `health_watch` \|{build}{build}$")
+    def test_the_table_of_the_threat_model_gets_the_row_of_a_flood(self) -> None:
+        with tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR")) as directory:
+            document = pathlib.Path(directory) / "document.md"
+            document.write_text("  After: old.\n\n| flood |\n| --- |\n| `tiny` | 1 | 2 | 3 | 4 |\n\nText.\n")
+            for name in ("health_watch", "tiny"):
+                subprocess.run(
+                    [sys.executable, str(FLOODS.with_name("table.py")), SERVER, "--document", str(document), "--scale",
+                     "0.05", name], check=True, capture_output=True,
+                )  # fmt: skip
+            number = r"\d+(\.\d+)?"
+            after = rf" \d+ → \d+ \| {number}, {number} \| {number} \| {number} \|"
+            self.assertRegex(
+                document.read_text(encoding="utf-8"),
+                rf"^  After: 0.05 of .*\n\n\| flood \|\n\| --- \|\n\| `tiny` \| 1 \| 2 \| 3 \|{after}\n"
+                rf"\| `health_watch` \| \| \| \|{after}\n\nText.\n$",
+            )
 
     def test_the_probe_reports_a_call_that_fails(self) -> None:
         result = self.flood(["large"], scale=0.01, has_token=False)

@@ -1,18 +1,24 @@
-"""Floods two builds of the server and prints the table of THREAT_MODEL.md.
+"""Floods a build of the server and writes its half of the table of THREAT_MODEL.md, row by row.
 
-    table.py BEFORE AFTER [--scale 1] [FLOOD ...]
+    table.py SERVER [--document THREAT_MODEL.md] [--scale 1] [FLOOD ...]
 
-BEFORE and AFTER are server programs. Each flood has a fresh server: `hellos` one with an RSA key of 4096 bits, and the
-others of TLS one with P-256.
+Each flood has a fresh server: `hellos` one with an RSA key of 4096 bits, and the others of TLS one with P-256. The half
+"before" stays as it is: the probe does not speak the API of earlier builds.
 """
 
 import argparse
+import datetime
+import os
 import pathlib
 import sys
 import tempfile
 
 import floods
 from flooded_server import serve
+
+# Columns of a row that stay: the flood and the half "before".
+KEPT = 4
+CONDITIONS = "  After: "
 
 
 def measure(program: str, name: str, scale: float) -> dict[str, object]:
@@ -26,28 +32,45 @@ def measure(program: str, name: str, scale: float) -> dict[str, object]:
 
 def cells(result: dict[str, object]) -> list[str]:
     """Returns a result's part of a row."""
-    failures = result["failures"]
     return [
         f"{result['peak_mb']} → {result['after_mb']}",
         f"{result['heartbeats_p99']}, {result['heartbeats_max']}",
-        "fails" if failures else str(result["clients_max"]),
+        str(result["points_max"]),
+        "fails" if result["failures"] else str(result["clients_max"]),
     ]
 
 
+def put(document: pathlib.Path, name: str, part: list[str], conditions: str) -> None:
+    """Puts a flood's part of its row into the document's table, whose last row it becomes if it has none."""
+    lines = document.read_text(encoding="utf-8").splitlines()
+    first = next(number for number, line in enumerate(lines) if line.startswith("| flood |"))
+    end = next((number for number in range(first, len(lines)) if not lines[number].startswith("|")), len(lines))
+    row = next((number for number in range(first, end) if lines[number].startswith(f"| `{name}`")), end)
+    if row == end:
+        lines.insert(end, f"| `{name}` |" + " |" * (KEPT - 1))
+    lines[row] = "|".join(lines[row].split("|")[: KEPT + 1]) + "| " + " | ".join(part) + " |"
+    lines = [conditions if line.startswith(CONDITIONS) else line for line in lines]
+    document.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
 def main() -> int:
-    """Prints one row for each flood."""
+    """Writes one row for each flood."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("before", help="server program")
-    parser.add_argument("after", help="server program")
+    parser.add_argument("server", help="server program")
     parser.add_argument("floods", nargs="*", help="default: all")
+    parser.add_argument("--document", type=pathlib.Path, default=pathlib.Path("THREAT_MODEL.md"))
     parser.add_argument("--scale", type=float, default=1.0, help="size of the floods; 1 is the full size")
     arguments = parser.parse_intermixed_args()
-    head = ["MB: peak → afterwards", "heartbeats, s: p99, max", "new client, s"]
-    print("| flood | " + " | ".join(f"{each}, {time}" for time in ("before", "after") for each in head) + " |")
-    print("| --- |" + " ---: |" * 6)
+    conditions = (
+        f"{CONDITIONS}{arguments.scale:g} of the full size, {os.cpu_count()} processors, load {os.getloadavg()[0]:.1f} "
+        f"at the start, {datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d}."
+    )
     for name in arguments.floods or floods.FLOODS | floods.TLS_FLOODS:
-        results = [measure(program, name, arguments.scale) for program in (arguments.before, arguments.after)]
-        print(f"| `{name}` | " + " | ".join(cell for result in results for cell in cells(result)) + " |", flush=True)
+        result = measure(arguments.server, name, arguments.scale)
+        print(result, flush=True)
+        for problem in floods.problems(result, max_mb=500, max_seconds=2):
+            print(f"{name}: {problem}", file=sys.stderr)
+        put(arguments.document, name, cells(result), conditions)
     return 0
 
 
