@@ -1,40 +1,81 @@
 #!/usr/bin/env python3
-"""Measures `lengthwise web` with a real server, trials without training and Debian's Chromium. docs/web.md has the figures.
+"""Measures `lengthwise web` with a real server and Debian's Chromium, and prints the figures of docs/web.md. Takes about ten
+minutes of an idle machine with two cores; --parts measures some lines alone.
 
-    SERVER=... CLIENT=... PYTHONPATH=tests/python:tests/web python benchmarks/web.py [--trials N] [--training N] [--tabs N]
+    SERVER=... CLIENT=... WORKER=... PYTHONPATH=tests/python:tests/web python benchmarks/web.py
 """
 import argparse
+import contextlib
+import datetime
 import hashlib
 import http.client
 import importlib.metadata
 import os
 import pathlib
+import random
+import re
 import statistics
+import subprocess
 import threading
 import time
 
 import chromium
 import service
 from lengthwise._proto import event_pb2
-from service import lengthwise, specification
+from service import ENVIRONMENT, ROOT, lengthwise, specification
 from web_test import Web
 
-PACKAGES = ("starlette", "uvicorn", "anyio", "click", "h11", "idna", "youplot")
+PAGE_PACKAGES = ("starlette", "uvicorn", "youplot")
 TICKS = os.sysconf("SC_CLK_TCK")
+FIRST_CHART = "document.querySelector('figure.chart')"
+ALL = (
+    "[...document.querySelectorAll('figure.chart')].every((one) => one.picture)"
+    " && [...document.querySelectorAll('[data-lazy]')].every((one) => one.innerHTML)"
+)
 
 
-def installed_bytes() -> int:
-    files = [file.locate() for package in PACKAGES for file in importlib.metadata.files(package) or []]
-    return sum(os.path.getsize(file) for file in files if os.path.isfile(file))
+def needed(packages) -> set[str]:
+    """With all that they need and that is installed."""
+    found: set[str] = set()
+    waiting = list(packages)
+    while waiting:
+        name = re.sub(r"[-_.]+", "-", waiting.pop()).lower()
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            if name not in found:
+                needs = importlib.metadata.requires(name) or []
+                found.add(name)
+                waiting += [re.match(r"[\w.-]+", one)[0] for one in needs if "extra ==" not in one]
+    return found
 
 
-def resident_mib(process: int) -> float:
-    return int(pathlib.Path(f"/proc/{process}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
+def installed_mb() -> float:
+    pinned = re.findall(r"^([\w.-]+)==", (ROOT / "python/requirements.in").read_text(), re.MULTILINE)
+    packages = needed(PAGE_PACKAGES) - needed(set(pinned) - set(PAGE_PACKAGES))
+    files = [file.locate() for package in packages for file in importlib.metadata.files(package) or []]
+    return sum(os.path.getsize(file) for file in files if os.path.isfile(file)) / 1e6
+
+
+def resident_mb(process) -> float:
+    return int(pathlib.Path(f"/proc/{process}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+def fields_of(process) -> list[str]:
+    """/proc's numbers from the state on."""
+    return pathlib.Path(f"/proc/{process}/stat").read_text().rpartition(") ")[2].split()
+
+
+def tab_mb(page: chromium.Page) -> float:
+    """Of the largest process that shows pages."""
+    sizes = []
+    for folder in pathlib.Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if fields_of(folder.name)[3] == str(page._process.pid) and b"--type=renderer" in (folder / "cmdline").read_bytes():
+                sizes.append(resident_mb(folder.name))
+    return max(sizes)
 
 
 def processor_seconds(process: int) -> float:
-    fields = pathlib.Path(f"/proc/{process}/stat").read_text().rpartition(") ")[2].split()
-    return (int(fields[11]) + int(fields[12])) / TICKS
+    return sum(map(int, fields_of(process)[11:13])) / TICKS
 
 
 class PackWorker(service.Worker):
@@ -45,6 +86,19 @@ class PackWorker(service.Worker):
     def send_point(self, lease, trial, sequence: int, step: int) -> None:
         points = event_pb2.TrainingPoints(steps=[step], losses=[1 / step], accuracies=[0.5], gradient_norms=[1], lengths=[2])
         self._send(lease, trial, sequence, [event_pb2.Event(step=step, training_points=points)])
+
+    def send_curve(self, lease, trial, count: int) -> int:
+        """A loss curve of so many points. Returns the number of the next event."""
+        sequence = 1
+        for first in range(1, count + 1, 1000):
+            steps = range(first, min(first + 1000, count + 1))
+            points = event_pb2.TrainingPoints(
+                steps=steps, losses=[1 / step for step in steps], accuracies=[0.5] * len(steps),
+                gradient_norms=[1] * len(steps), lengths=[2] * len(steps),
+            )  # fmt: skip
+            self._send(lease, trial, sequence, [event_pb2.Event(step=steps[-1], training_points=points)])
+            sequence += 1
+        return sequence
 
     def beat(self, leases, step: int) -> None:
         progress = [
@@ -74,106 +128,199 @@ def finish(worker: PackWorker, lease) -> None:
         ])  # fmt: skip
 
 
-def view(web: Web, path: str, ready: str) -> tuple[float, float, float]:
-    """Seconds to the first paint of the contents and to `ready`, and MiB of the tab's heap. The second visit counts."""
-    with chromium.Page(web.address(path), 1280, 900) as page:
-        page.wait_for(ready)
-        page.open(web.base + path)
-        page.wait_for(ready)
-        seconds = page.evaluate("performance.now()") / 1000
-        paint = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime") / 1000
-        return paint, seconds, page.evaluate("performance.memory.usedJSHeapSize") / 2**20
+class Benchmark:
+    def __init__(self, given: argparse.Namespace) -> None:
+        self.given = given
+        self.server = service.Server(lease_duration="10m")
+        self.client = lengthwise.Client(self.server.address)
+        self.worker = PackWorker(self.server)
+
+    def row(self, what: str, measured: str, wanted: str) -> None:
+        print(f"| {what} | {measured} | {wanted} |", flush=True)
+
+    def web(self) -> Web:
+        return Web(["--server", self.server.address])
+
+    def first_view(self, path: str, ready: list[str]) -> tuple[list[float], float]:
+        """Seconds from the address to the first contents and to each of `ready`, and the tab's memory: the medians of three
+        times with a new browser and a new process that serves the page.
+        """
+        seconds, sizes = [], []
+        for _ in range(3):
+            with self.web() as web, chromium.Page(web.address(path), 1280, 900) as page:
+                times = []
+                for one in ready:
+                    page.wait_for(one)
+                    times.append(page.evaluate("performance.now()") / 1000)
+                paint = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime") / 1000
+                seconds.append([paint, *times])
+                sizes.append(tab_mb(page))
+        return [statistics.median(one) for one in zip(*seconds)], statistics.median(sizes)
+
+    def measure_installed(self) -> None:
+        self.row("installed beside the rest of the package", f"{installed_mb():.1f} MB", "40 MB")
+
+    def measure_views(self) -> None:
+        trials = self.given.trials
+        many = self.client.submit(specification("many", encodings=["none", "sin_cos", "rope"], seeds=list(range(trials // 3))))
+        while lease := self.worker.acquire():
+            finish(self.worker, lease)
+        (paint, chart, all_of_it), size = self.first_view(f"/experiments/{many.id}", [f"{FIRST_CHART}.picture", ALL])
+        self.row(f"first view of {trials:,} trials: tables and the chart of accuracies", f"{paint:.2f} s, {chart:.2f} s", "1 s")
+        self.row("what is below, loaded after it", f"{all_of_it:.2f} s", "")
+        self.row("memory of the tab's process", f"{size:.0f} MB", "300 MB")
+
+    def training_trial(self, name: str, points: int):
+        """A trial with a loss curve: it, its lease, its page, and the number of its next event."""
+        one = self.client.submit(specification(name, encodings="none", seeds=0, training={
+            "steps": 100_000, "batch_size": 4, "lengths": "1..4", "report_every_steps": 1}))  # fmt: skip
+        lease = self.worker.acquire()
+        following = self.worker.send_curve(lease, lease.trials[0], points)
+        (trial,) = one.trials()
+        return trial, lease, f"/experiments/{one.id}/trials/{trial.id}", following
+
+    def measure_points(self) -> None:
+        chances = random.Random(1)
+        for points in (200, 20_000):
+            trial, lease, path, sequence = self.training_trial(f"long{points}", points)
+            if points == 20_000:
+                drawn = f"{FIRST_CHART}.dataset.points === '{points}'"
+                (paint, chart), size = self.first_view(f"{path}?by=loss_over_time", [drawn])
+                self.row(f"first view of {points:,} loss points: the page, all points", f"{paint:.2f} s, {chart:.2f} s", "1 s")
+                self.row("memory of the tab's process", f"{size:.0f} MB", "300 MB")
+            delays = []
+            with self.web() as web, chromium.Page(web.address(path), 1280) as page:
+                page.wait_for(ALL)
+                for step in range(points + 1, points + 31):
+                    began = time.monotonic()
+                    self.worker.send_point(lease, lease.trials[0], sequence, step)
+                    page.wait_for(f"{FIRST_CHART}.dataset.last === '{step}'")
+                    delays.append(time.monotonic() - began)
+                    sequence += 1
+                    # Points come at any time between two refreshes.
+                    time.sleep(chances.uniform(0, 2))
+            self.row(f"point {points + 1:,} to {points + 30:,} of a curve in the page: median, longest",
+                     f"{statistics.median(delays):.2f} s, {max(delays):.2f} s", "1 s")  # fmt: skip
+            trial.cancel()
+
+    @contextlib.contextmanager
+    def training(self):
+        """Many trials that report every second. Yields their experiment."""
+        experiment = self.client.submit(specification(
+            "training", encodings="none", seeds=list(range(self.given.training)),
+            training={"steps": 100_000, "batch_size": 4, "lengths": "1..4", "report_every_steps": 10}))  # fmt: skip
+        leases = []
+        while one := self.worker.acquire():
+            leases.append(one)
+        stop = threading.Event()
+        self.rounds = 0
+
+        def train() -> None:
+            began, step = time.monotonic(), 0
+            while not stop.wait(max(0, began + self.rounds - time.monotonic())):
+                step += 10
+                self.worker.beat(leases, step)
+                for one in leases:
+                    for trial in one.trials:
+                        self.worker.send_point(one, trial, step // 10, step)
+                self.rounds += 1
+
+        thread = service.in_background(train)
+        try:
+            yield experiment
+        finally:
+            stop.set()
+            thread.join()
+
+    @contextlib.contextmanager
+    def tabs(self, experiment):
+        """The page, and many clients that ask for what the open tabs of page.js ask for. Yields the page."""
+        with self.web() as web:
+
+            def look() -> None:
+                cookie = {"Cookie": f"lengthwise_{web.port}={web.token}"}
+                events = http.client.HTTPConnection("127.0.0.1", web.port)
+                # Ends with the page.
+                with contextlib.suppress(OSError, http.client.HTTPException):
+                    events.request("GET", f"/experiments/{experiment.id}/events", headers=cookie)
+                    messages = events.getresponse()
+                    while line := messages.readline():
+                        if b'"points"' in line:
+                            web.ask(f"/experiments/{experiment.id}/figures/loss.json", **{"X-Refresh": "1"})
+
+            web.text(f"/experiments/{experiment.id}")
+            threads = [service.in_background(look) for _ in range(self.given.tabs)]
+            yield web
+        for one in threads:
+            one.join()
+
+    def measure_tabs(self) -> None:
+        seconds = self.given.seconds
+        with self.training() as experiment:
+            with self.tabs(experiment) as web:
+                time.sleep(seconds)
+                before, rounds = processor_seconds(web.process.pid), self.rounds
+                time.sleep(seconds)
+                share = (processor_seconds(web.process.pid) - before) / seconds
+                each = seconds / (self.rounds - rounds)
+                running = experiment.refresh().counts.running
+                what = f"{self.given.tabs} tabs on {running} training trials that report every {each:.1f} s: of a core, memory"
+                self.row(what, f"{100 * share:.1f} %, {resident_mb(web.process.pid):.0f} MB", "5 %, 200 MB")
+            self.measure_training(experiment)
+
+    def timed(self) -> float:
+        """Seconds that the real worker trains."""
+        one = self.client.submit(specification(
+            "timed", encodings="sin_cos", seeds=0, networks={"name": "encoder", "blocks": 2, "heads": 8, "d_model": 64},
+            training={"steps": self.given.steps, "batch_size": 64, "lengths": "1..20", "report_every_steps": 20},
+            evaluation={"lengths": [5], "sequences": 10}))  # fmt: skip
+        while not one.refresh().ended:
+            time.sleep(0.2)
+        return one.trials()[0].training_seconds
+
+    def measure_training(self, experiment) -> None:
+        """Trains the same with and without the tabs, in turns, so that a change of the machine's speed falls on both."""
+        program = os.environ["WORKER"]
+        command = [program, "--server", self.server.address, "--threads", "1", "--worker_id", "timed", "--exit_with_parent"]
+        worker = subprocess.Popen(command, env=ENVIRONMENT, stderr=subprocess.DEVNULL)
+        try:
+            self.timed()  # the first one also reads the program
+            slower = []
+            for pair in range(self.given.pairs):
+                seconds = {}
+                for beside in (False, True) if pair % 2 else (True, False):
+                    with self.tabs(experiment) if beside else contextlib.nullcontext():
+                        seconds[beside] = self.timed()
+                slower.append(100 * (seconds[True] / seconds[False] - 1))
+        finally:
+            worker.terminate()
+            worker.wait()
+        error = statistics.stdev(slower) / len(slower) ** 0.5
+        what = f"a training beside them, {len(slower)} times with and without"
+        self.row(what, f"{statistics.mean(slower):+.1f} ± {error:.1f} % longer", "2 %")
 
 
-def measure_views(server: service.Server, client, worker: PackWorker, trials: int) -> None:
-    charts = "[...document.querySelectorAll('figure.chart')].every((one) => one.picture)"
-    many = client.submit(specification("many", encodings=["none", "sin_cos", "rope"], seeds=list(range(trials // 3))))
-    while lease := worker.acquire():
-        finish(worker, lease)
-    with Web(["--server", server.address]) as web:
-        paint, ready, heap = view(web, f"/experiments/{many.id}", charts)
-        print(f"{trials} trials: painted after {paint:.2f} s, charts after {ready:.2f} s, {heap:.0f} MiB in the tab", flush=True)
-
-        long = client.submit(specification("long", encodings="none", seeds=0, training={
-            "steps": 20_000, "batch_size": 4, "lengths": "1..4", "report_every_steps": 1}))  # fmt: skip
-        lease = worker.acquire()
-        for part in range(20):
-            steps = range(1000 * part + 1, 1000 * part + 1001)
-            points = event_pb2.TrainingPoints(steps=steps, losses=[1 / step for step in steps], accuracies=[0.5] * 1000,
-                                              gradient_norms=[1] * 1000, lengths=[2] * 1000)  # fmt: skip
-            worker._send(lease, lease.trials[0], part + 1, [event_pb2.Event(step=steps[-1], training_points=points)])
-        path = f"/experiments/{long.id}/trials/{long.trials()[0].id}"
-        all_points = "document.querySelector('figure.chart').dataset.points === '20000'"
-        paint, ready, heap = view(web, f"{path}?by=loss_over_time", all_points)
-        print(f"20,000 points: painted after {paint:.2f} s, drawn after {ready:.2f} s, {heap:.0f} MiB in the tab", flush=True)
-
-        delays = []
-        with chromium.Page(web.address(path), 1280) as page:
-            page.wait_for(charts)
-            for step in range(20_001, 20_011):
-                began = time.monotonic()
-                worker.send_point(lease, lease.trials[0], step - 19_980, step)
-                page.wait_for(f"document.querySelector('figure.chart').dataset.last === '{step}'")
-                delays.append(time.monotonic() - began)
-        print(f"a point is drawn after {statistics.median(delays):.2f} s, at most {max(delays):.2f} s", flush=True)
-
-
-def measure_tabs(server: service.Server, client, worker: PackWorker, trials: int, tabs: int, seconds: float) -> None:
-    training = client.submit(specification("training", encodings="none", seeds=list(range(trials)), training={
-        "steps": 100_000, "batch_size": 4, "lengths": "1..4", "report_every_steps": 10}))  # fmt: skip
-    leases = []
-    while one := worker.acquire():
-        leases.append(one)
-    stop = threading.Event()
-
-    def train() -> None:
-        step = 0
-        while not stop.wait(1):
-            step += 10
-            worker.beat(leases, step)
-            for one in leases:
-                for trial in one.trials:
-                    worker.send_point(one, trial, step // 10, step)
-
-    def look(web: Web) -> None:
-        """As page.js does."""
-        cookie = {"Cookie": f"lengthwise_{web.port}={web.token}"}
-        events = http.client.HTTPConnection("127.0.0.1", web.port)
-        events.request("GET", f"/experiments/{training.id}/events", headers=cookie)
-        messages = events.getresponse()
-        while not stop.is_set() and (line := messages.readline()):
-            if b'"points"' in line:
-                web.ask(f"/experiments/{training.id}/figures/loss.json", **{"X-Refresh": "1"})
-
-    with Web(["--server", server.address]) as web:
-        web.text(f"/experiments/{training.id}")
-        for function, arguments in [(train, ()), *[(look, (web,))] * tabs]:
-            threading.Thread(target=function, args=arguments, daemon=True).start()
-        time.sleep(seconds)
-        before = processor_seconds(web.process.pid)
-        time.sleep(seconds)
-        share = (processor_seconds(web.process.pid) - before) / seconds
-        running = training.refresh().counts.running
-        memory = resident_mib(web.process.pid)
-        print(f"{tabs} tabs on {running} training trials: {100 * share:.1f} % of a core, {memory:.0f} MiB", flush=True)
-        stop.set()
+PARTS = ("installed", "views", "points", "tabs")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--trials", type=int, default=6000, help="0 measures no views")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
+    parser.add_argument("--trials", type=int, default=6000)
     parser.add_argument("--training", type=int, default=300)
     parser.add_argument("--tabs", type=int, default=20)
     parser.add_argument("--seconds", type=float, default=30)
+    parser.add_argument("--pairs", type=int, default=6)
+    parser.add_argument("--steps", type=int, default=1500)
     given = parser.parse_args()
-    print(f"installed: {installed_bytes() / 1e6:.1f} MB ({', '.join(PACKAGES)})", flush=True)
-    server = service.Server(lease_duration="10m")
-    client = lengthwise.Client(server.address)
-    worker = PackWorker(server)
-    if given.trials:
-        measure_views(server, client, worker, given.trials)
-    measure_tabs(server, client, worker, given.training, given.tabs, given.seconds)
-    server.kill()
+    model = re.search(r"model name\s*: (.*)", pathlib.Path("/proc/cpuinfo").read_text())[1]
+    load = os.getloadavg()[0]
+    print(f"The figures are of {datetime.date.today()}, on {os.cpu_count()} cores of an {model}, with a load of {load:.1f} before.\n")
+    print("| | measured | at most |\n| --- | ---: | ---: |", flush=True)
+    benchmark = Benchmark(given)
+    for part in given.parts:
+        getattr(benchmark, f"measure_{part}")()
+    benchmark.server.kill()
 
 
 if __name__ == "__main__":
