@@ -54,6 +54,11 @@ class ReproducedPagesTest(unittest.TestCase):
                 if len(rest) == 4:
                     draw = draws.loc[row["task"], column["length"]]
                     others = losses.median() * draw["expected"] / draw["ours"]
+                    if not rest[0].startswith("≈"):
+                        again = pandas.read_csv(REPRODUCED / f"results/{page}_others.csv")
+                        chosen = again["network"].map(lambda one, wanted=row["network"]: wanted.items() <= json.loads(one).items())
+                        again = again[chosen & (again["task"] == row["task"]) & (again["scale"] == column["length"])]
+                        others = again["loss"].median()
                     numpy.testing.assert_allclose(numbers(rest[0])[0], others, rtol=6e-3)
                     self.assertEqual(rest[1], f"{100 * (others / cell['value'] - 1):+.0f} %")
                 counted.append(abs(float(distance)))
@@ -133,8 +138,11 @@ class ReproducedPagesTest(unittest.TestCase):
         self.assertIn(f"on a complete graph it is {short['gat_complete', 1]:.2f} at c = 1", page)
         runs = pandas.read_csv(REPRODUCED / "results/positional_attention_table_1.csv")
         star = runs[runs["network"].str.contains('"graph": "star"') & ~runs["network"].str.contains('"self_connections": false')]
-        star = star.set_index("scale")["loss"]
-        self.assertIn(f"had an error of {star[1]:.4f} at c = 1, where the paper prints 4.0, and of {star[10]:,.0f} at c = 10", page)
+        near, far = (star[star["scale"] == scale]["loss"] for scale in (1, 10))
+        told = f"{len(near)} such runs of cumulative sums had errors of at most {near.max():.2g} at c = 1"
+        if len(near) == 1:
+            told = f"had an error of {near.median():.4f} at c = 1, where the paper prints 4.0, and of {far.median():,.0f} at c = 10"
+        self.assertIn(told, page)
         rows = table_of("positional_attention_table_1.md", "| | scale | printed")
         for place, told in ((3, "The mean distance from the print, "), (6, "is then ")):
             apart = [abs(numbers(row[place])[0] / numbers(row[2])[0] - 1) for row in rows]
