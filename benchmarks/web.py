@@ -268,13 +268,15 @@ class Benchmark:
                 self.row(what, f"{100 * share:.1f} %, {resident_mb(web.process.pid):.0f} MB", "5 %, 200 MB")
             self.measure_training(experiment)
 
-    def timed(self) -> float:
-        """Seconds that the real worker trains."""
+    def timed(self, worker: subprocess.Popen) -> float:
+        """Seconds that a real worker trains."""
         one = self.client.submit(specification(
             "timed", encodings="sin_cos", seeds=0, networks={"name": "encoder", "blocks": 2, "heads": 8, "d_model": 64},
             training={"steps": self.given.steps, "batch_size": 64, "lengths": "1..20", "report_every_steps": 20},
             evaluation={"lengths": [5], "sequences": 10}))  # fmt: skip
         while not one.refresh().ended:
+            if worker.poll() is not None:
+                raise SystemExit(f"the worker ended with {worker.returncode}")
             time.sleep(0.2)
         return one.trials()[0].training_seconds
 
@@ -284,13 +286,13 @@ class Benchmark:
         command = [program, "--server", self.server.address, "--threads", "1", "--worker_id", "timed", "--exit_with_parent"]
         worker = subprocess.Popen(command, env=ENVIRONMENT, stderr=subprocess.DEVNULL)
         try:
-            self.timed()  # the first one also reads the program
+            self.timed(worker)  # the first one also reads the program
             slower = []
             for pair in range(self.given.pairs):
                 seconds = {}
                 for beside in (False, True) if pair % 2 else (True, False):
                     with self.tabs(experiment) if beside else contextlib.nullcontext():
-                        seconds[beside] = self.timed()
+                        seconds[beside] = self.timed(worker)
                 slower.append(100 * (seconds[True] / seconds[False] - 1))
         finally:
             worker.terminate()

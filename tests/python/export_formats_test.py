@@ -794,11 +794,15 @@ class PrintableTest(unittest.TestCase):
         trial = experiment_service_pb2.Trial(name=HOSTILE)
         trial.specification.task.parameters["x"].string_value = HOSTILE
         trial.specification.task.parameters["y"].list_value.values.add().string_value = HOSTILE
-        response = experiment_service_pb2.ListTrialsResponse(trials=[trial], next_page_token=HOSTILE)
+        # Parts that are alike, and one that differs in its text alone.
+        other = experiment_service_pb2.Trial(name="clean")
+        other.specification.task.parameters["x"].string_value = "clean"
+        trials = [other, trial, trial, other]
+        response = experiment_service_pb2.ListTrialsResponse(trials=trials, next_page_token=HOSTILE)
         printable.make_printable(response)
         self.assertEqual(printable.printable_text(str(response)), str(response))
-        self.assertEqual(str(response).count("\\\\x1b]0;title"), 4)
-
+        self.assertEqual(str(response).count("\\\\x1b]0;title"), 7)
+        self.assertEqual(str(response).count('"clean"'), 4)
 
     def test_escapes_keys_of_maps(self):
         specification = specification_pb2.ExperimentSpecification()

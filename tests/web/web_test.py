@@ -1,15 +1,19 @@
 """`lengthwise web` in a browser, with a real server and a worker whose numbers are known."""
 import asyncio
 import contextlib
+import csv
 import hashlib
 import http.client
 import json
 import os
 import re
+import shutil
 import signal
+import ssl
 import subprocess
 import sys
 import threading
+import time
 import unittest
 import urllib.parse
 
@@ -19,7 +23,7 @@ from lengthwise._proto import event_pb2, experiment_service_pb2, worker_service_
 from lengthwise.connection import is_loopback_host
 from lengthwise.web import access
 from lengthwise.web.live import Feed, Feeds
-from lengthwise.web.pages import find_chart_files
+from lengthwise.web.pages import find_chart_files, refresh_pause
 from lengthwise.web.source import Source
 from service import CLIENT, DEADLINE, ENVIRONMENT, SERVER, Numbers, lengthwise, specification
 
@@ -28,19 +32,23 @@ DESKTOP, PHONE = 1280, 390
 
 
 class Web:
-    """A running `lengthwise web`."""
+    """A running `lengthwise web`, or another command that shows the page."""
 
     def __init__(self, arguments: list, command: list | None = None) -> None:
-        environment = {**ENVIRONMENT, "LENGTHWISE_SERVER_BINARY": os.path.abspath(SERVER)}
+        programs = {"SERVER": SERVER, "WORKER": os.environ.get("WORKER", "worker/lengthwise_worker")}
+        environment = {f"LENGTHWISE_{name}_BINARY": os.path.abspath(path) for name, path in programs.items()}
         self.process = subprocess.Popen(
-            [*(command or [sys.executable, "-m", "lengthwise"]), "web", "--listen", "127.0.0.1:0", *arguments],
-            stdout=subprocess.PIPE, env=environment, text=True,
+            [*(command or [sys.executable, "-m", "lengthwise", "web", "--listen", "127.0.0.1:0"]), *arguments],
+            stdout=subprocess.PIPE, env={**ENVIRONMENT, **environment}, text=True,
         )  # fmt: skip
-        line = self.process.stdout.readline()
-        found = re.match(r"(http://127\.0\.0\.1:(\d+))/\S*\?token=(\S+)    read-only; Ctrl-C ends it\n", line)
-        if found is None:
-            raise RuntimeError(f"no address: {line!r}")
-        self.base, self.port, self.token = found[1], int(found[2]), found[3]
+        lines = []
+        for line in self.process.stdout:
+            found = re.match(r"(https?://127\.0\.0\.1:(\d+))/\S*\?token=(\S+)    read-only; (?:Ctrl-C ends it|ends with the run)\n", line)
+            if found:
+                self.base, self.port, self.token = found[1], int(found[2]), found[3]
+                return
+            lines.append(line)
+        raise RuntimeError(f"no address: {lines}")
 
     def close(self) -> None:
         self.process.send_signal(signal.SIGINT)
@@ -144,6 +152,25 @@ class AccessTest(WithExperiments):
         self.assertEqual(busy[0], 1)
         self.assertIn("choose another with --listen", busy[1])
 
+    @unittest.skipUnless(shutil.which("openssl"), "no openssl is installed to make a certificate with")
+    def test_certificate_is_served_and_the_cookie_needs_it(self):
+        directory = service.new_directory()
+        certificate, key = str(directory / "web.pem"), str(directory / "web.key")
+        subprocess.run(
+            ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", "/CN=web",
+             "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", certificate],
+            check=True, capture_output=True,
+        )  # fmt: skip
+        with Web(["--server", self.server.address, "--certificate", certificate, "--key", key]) as web:
+            self.assertTrue(web.base.startswith("https:"))
+            trusted = ssl.create_default_context(cafile=certificate)
+            connection = http.client.HTTPSConnection("127.0.0.1", web.port, timeout=DEADLINE, context=trusted)
+            with contextlib.closing(connection):
+                connection.request("GET", f"/?token={web.token}")
+                answer = connection.getresponse()
+                self.assertEqual(answer.status, 303)
+                self.assertIn("secure", answer.getheader("set-cookie").lower())
+
     def test_hosts_of_this_machine_are_known(self):
         self.assertTrue(is_loopback_host("127.0.0.9") and is_loopback_host("::1") and is_loopback_host("localhost"))
         self.assertFalse(is_loopback_host("0.0.0.0") or is_loopback_host("10.0.0.5") or is_loopback_host("example.org"))
@@ -151,6 +178,27 @@ class AccessTest(WithExperiments):
 
     def test_chart_library_is_the_released_one(self):
         self.assertEqual(sorted(find_chart_files()), ["uplot.css", "uplot.js"])
+
+
+class TokenTest(unittest.TestCase):
+    def test_page_shows_what_its_users_token_may_read(self):
+        server = service.Server()
+        self.addCleanup(server.kill)
+        server.kill()
+        token = server.directory / "admin.token"
+        data = server.directory / "data"
+        subprocess.run([SERVER, "--data_dir", data, "--create_admin_token", token], check=True, capture_output=True, env=ENVIRONMENT)
+        server.start()
+        with lengthwise.Client(server.address, token_file=token) as client:
+            client.submit(specification("secret"))
+        with Web(["--server", server.address, "--token_file", str(token)]) as web:
+            self.assertIn("secret-1", web.text("/"))
+        with Web(["--server", server.address]) as web:
+            for path in ("/", "/experiments/secret-1", "/experiments/secret-1/trials.csv"):
+                status, _, body = web.ask(path)
+                self.assertEqual(status, 403, path)
+                self.assertIn(b"token", body)
+                self.assertNotIn(b"bucket_sort", body)
 
 
 class NumbersTest(WithExperiments):
@@ -179,6 +227,27 @@ class NumbersTest(WithExperiments):
             self.assertEqual(cells["Chance"], "20.0")
             self.assertIn(row.best_trial, cells["Best trial"])
 
+    def test_published_numbers_stand_beside_those_of_trials(self):
+        paper = self.client.submit(specification("paper", protocol="randomized_positional_encodings", seeds=0, encodings="sin_cos"))
+        self.worker.run_all()
+        text = self.web.text(f"/experiments/{paper.id}?part=published")
+        (row,) = re.findall(r"<tr>(?:(?!</tr>).)*Bucket Sort.*?</tr>", text.partition("Table 1 of Ruoss")[2].partition("</table>")[0], re.S)
+        # What Table 1 prints for bucket sort with sin/cos.
+        self.assertIn("30.1", row)
+        self.assertIn("steps 200 (paper: 2,000,000)", text)
+
+    def test_experiments_are_found_filtered_and_sorted(self):
+        self.client.submit(specification("waiting", seeds=0, encodings="none"), owner="grace").cancel()
+
+        def shown(query: str) -> list[str]:
+            return re.findall(r'<th scope="row"><a href="/experiments/([^"]*)"', self.web.text(f"/?{query}"))
+
+        self.assertEqual(shown("q=GRACE"), ["waiting-1"])
+        self.assertIn("waiting-1", shown("state=CANCELLED"))
+        self.assertNotIn("known-1", shown("state=CANCELLED"))
+        self.assertEqual(shown("sort=name"), sorted(shown("")))
+        self.assertEqual(shown("sort=-name"), sorted(shown(""), reverse=True))
+
     def test_heat_map_follows_the_step(self):
         # Trials 2 and 3 are those of sin_cos; Numbers says what they scored.
         def row(step: str) -> list:
@@ -200,6 +269,13 @@ class NumbersTest(WithExperiments):
         html = self.web.text(f"{self.path}?part=trials&encoding=none&seed=1")
         self.assertEqual(len(re.findall('<th scope="row">', html)), 1)
         self.assertEqual(self.web.ask(f"{self.path}?part=trials&encoding=nonee")[0], 404)
+
+    def test_downloads_are_of_all_trials(self):
+        rows = list(csv.DictReader(self.web.text(f"{self.path}/trials.csv").splitlines()))
+        expected = [trial.unseen_accuracy for trial in self.experiment.trials()]
+        self.assertEqual([float(row["unseen"]) for row in rows], expected)
+        report = self.web.text(f"{self.path}/report.html")
+        self.assertIn("What was run, and on what", report)
 
     def test_trials_are_sorted_by_the_server(self):
         html = self.web.text(f"{self.path}?part=trials&sort=-unseen")
@@ -476,9 +552,20 @@ class DirectoryTest(unittest.TestCase):
     def test_command_line_starts_it(self):
         server = service.Server()
         self.addCleanup(server.kill)
-        with Web(["--server", server.address], [CLIENT]) as web:
+        with Web(["--server", server.address], [CLIENT, "web", "--listen", "127.0.0.1:0"]) as web:
             self.assertIn("There is no experiment yet", web.text("/"))
         self.assertEqual(web.process.returncode, 130)
+
+    def test_run_shows_itself_while_it_lasts(self):
+        directory = service.new_directory()
+        training = {"steps": 100_000_000, "batch_size": 4, "lengths": "1..4"}
+        (directory / "long.json").write_text(json.dumps(specification("long", seeds=0, encodings="none", training=training)))
+        with Web(["--data_dir", str(directory / "runs")], [CLIENT, "run", str(directory / "long.json"), "--web"]) as web:
+            end = time.monotonic() + DEADLINE
+            while "1 running" not in web.text("/experiments/long-1"):
+                self.assertLess(time.monotonic(), end)
+        with self.assertRaises(OSError):
+            web.ask("/")
 
     def test_directory_that_is_not_there_is_told(self):
         command = [sys.executable, "-m", "lengthwise", "web", "--data_dir", "/nowhere"]
@@ -511,6 +598,8 @@ class OneStream:
             self.cancelled.set()
 
     def call(self, method, request, response):
+        if method == "ExperimentService/ListTrials":
+            return response(trials=[experiment_service_pb2.Trial(name=f"{request.parent}/trials/first")])
         return response(name=request.name)
 
 
@@ -531,8 +620,19 @@ class FeedsTest(unittest.TestCase):
 
         self.assertEqual(len(asyncio.run(look())), 1)
         # The first request finds the end of the log, and the second follows it from there.
-        self.assertEqual([(one.log_only, one.start_position) for one in log.requests], [(True, 0), (False, 7)])
+        asked = [(one.name, one.log_only, one.start_position) for one in log.requests]
+        self.assertEqual(asked, [("experiments/e-1/trials/first", True, 0), ("experiments/e-1", False, 7)])
         self.assertTrue(log.cancelled.is_set())
+
+
+class RefreshTest(unittest.TestCase):
+    def test_refreshes_take_little_of_a_processor_together(self):
+        # Twenty pages of one chart, and of twenty others.
+        for users, addresses in ((20, 1), (1, 20)):
+            pause = refresh_pause(seconds=0.01, users=users, pages=20, addresses=addresses)
+            self.assertLess(addresses * (0.01 + users * 0.0005) / pause, 0.0126)
+        # A page alone has its chart again before a second is over.
+        self.assertLess(refresh_pause(seconds=0.03, users=1, pages=1, addresses=1), 0.7)
 
 
 class FeedTest(unittest.TestCase):

@@ -60,16 +60,21 @@ class Styles:
     """
 
     def __init__(self, experiments: Sequence[PlottedExperiment]) -> None:
-        trials = [(one.name, trial.specification) for one in experiments for trial in one.trials]
+        # Of thousands of trials few differ.
+        pairs: dict[tuple[str, str, str], tuple[Component, Component]] = {}
+        for experiment in experiments:
+            for trial in experiment.trials:
+                network, encoding = trial.specification.network, trial.specification.encoding
+                pairs.setdefault((experiment.name, label(network), label(encoding)), (network, encoding))
         contexts: dict[tuple[str, bool], set[tuple[str, str]]] = {}
-        for experiment, one in trials:
-            key = (styled_name(one.network, one.encoding.name), bool(drawn_by(one.encoding)))
-            contexts.setdefault(key, set()).add((experiment, label(one.network)))
+        for (name, of_network, _), (network, encoding) in pairs.items():
+            key = (styled_name(network, encoding.name), bool(drawn_by(encoding)))
+            contexts.setdefault(key, set()).add((name, of_network))
         self._in_one_context = all(len(found) == 1 for found in contexts.values())
         self._alike: dict[tuple[str, str, bool], list[str]] = {}
         self._numbers: dict[tuple[str, str, int], int] = {}
-        for experiment, specification in trials:
-            self.of(experiment, specification.network, specification.encoding)
+        for (name, _, _), (network, encoding) in pairs.items():
+            self.of(name, network, encoding)
 
     def of(self, experiment: str, network: Component, encoding: Component) -> SeriesStyle:
         context = f"{experiment}/{label(network)}"
@@ -192,6 +197,9 @@ def choose(candidates: Iterable[tuple[T, float, Sequence[Key]]]) -> T | None:
 
 def best_rate(group: TrialGroup, key_of: Callable[[Trial], Key | float | None]) -> SeedGroup | None:
     """The learning rate to show. None if no trial has a key, or a score alone."""
+    if len(group.rates) == 1:
+        (seeds,) = group.rates
+        return seeds if any(key_of(trial) is not None for trial in seeds.trials) else None
 
     def keys(seeds: SeedGroup) -> list[Key]:
         found = [key for key in map(key_of, seeds.trials) if key is not None]

@@ -98,7 +98,7 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options, clock: _
     names = experiment_names(experiments)
     groups = group_trials(experiments)
     losses = {experiment.name: _curves_of(experiment, "loss") for experiment in experiments}
-    shown = {experiment.name: _curves_of(experiment, options.metric) for experiment in experiments}
+    shown = {one.name: _curves_of(one, "accuracy") for one in experiments} if of_accuracy else losses
     if clock:
         losses, shown = ({name: clock.known(one) for name, one in both.items()} for both in (losses, shown))
     name = "loss_over_time" if clock else "loss"

@@ -42,12 +42,15 @@ def _band(curves: Sequence[Curve], middle_low_high: Callable[[NDArray[numpy.floa
     average comes from a curve that begins or ends. Between its points a curve is straight.
     """
     filled = [curve for curve in curves if curve]
-    begin = max((min(curve) for curve in filled), default=0.0)
-    xs = sorted(x for x in min(filled, key=lambda curve: max(curve), default={}) if x >= begin)
-    if not xs:
+    if not filled:
         return Band([], [], [], [])
-    known = [sorted(curve.items()) for curve in filled]
-    rows = [numpy.interp(xs, [x for x, _ in points], [y for _, y in points]) for points in known]
+    begin = max(min(curve) for curve in filled)
+    xs = sorted(x for x in min(filled, key=lambda curve: max(curve)) if x >= begin)
+    rows = []
+    for curve in filled:
+        known = sorted(curve)
+        values = [curve[x] for x in known]
+        rows.append(values if known == xs else numpy.interp(xs, known, values))
     return Band(xs, *(values.tolist() for values in middle_low_high(numpy.array(rows))))
 
 
@@ -75,7 +78,8 @@ def add_guess(panel: Panel, group: TrialGroup) -> None:
 
 
 def _seen_by(groups: Iterable[TrialGroup]) -> set[SeenLengths]:
-    return {SeenLengths.by(trial) for group in groups for trial in group.trials}
+    # The trials of a group differ in nothing but seeds and rates.
+    return {SeenLengths.by(group.trials[0]) for group in groups if group.trials}
 
 
 def unseen_of(groups: Iterable[TrialGroup], lengths: str = "lengths not seen in training") -> str:

@@ -189,12 +189,12 @@ class ExperimentFeed(Feed):
     def _read_stream(self) -> None:
         starts = not self._ready.is_set()
         request = experiment_service_pb2.WatchExperimentRequest(
-            name=self.name,
+            # The first look only finds the end of the log, which is that of all trials: one of them is read the fastest.
+            name=self._first_trial() if starts else self.name,
             start_position=self.position,
             follow=True,
             include_progress=True,
             omit_attention_maps=True,
-            # The first look only finds the end of the log.
             log_only=starts,
         )
         self._stream = self._source.connection.open(
@@ -214,6 +214,11 @@ class ExperimentFeed(Feed):
                 self._add(response)
         finally:
             self._stream.cancel()
+
+    def _first_trial(self) -> str:
+        request = experiment_service_pb2.ListTrialsRequest(parent=self.name, page_size=1)
+        answer = experiment_service_pb2.ListTrialsResponse
+        return self._source.connection.call("ExperimentService/ListTrials", request, answer).trials[0].name
 
     def _read_experiment(self) -> None:
         self.experiment = self._source.connection.call(
@@ -371,6 +376,13 @@ class Feeds:
             self._overview = OverviewFeed(self._source, self)
         return self._overview
 
+    @property
+    def pages(self) -> int:
+        return sum(feed.pages for feed in self._all())
+
     def stop(self) -> None:
-        for feed in (*self._experiments.values(), *([self._overview] if self._overview else [])):
+        for feed in self._all():
             feed.stop()
+
+    def _all(self) -> list[Feed]:
+        return [*self._experiments.values(), *([self._overview] if self._overview else [])]

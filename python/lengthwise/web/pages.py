@@ -36,8 +36,10 @@ from lengthwise.web.live import ExperimentFeed, Feeds
 from lengthwise.web.source import Source
 
 _HERE = Path(__file__).parent
-# Refreshes of one address take at most about this share of a processor; a first view never waits.
-_SHARE = 0.0125
+# Refreshes take at most about this share of a processor together; a first view never waits.
+_SHARE = 0.05
+# More pages leave them less, because each costs something by itself.
+_PAGES = 5
 # Of a processor, to send one answer.
 _SENDING_SECONDS = 0.0005
 _KEPT_ADDRESSES = 100
@@ -71,9 +73,9 @@ class _Answer:
     def __init__(self) -> None:
         self.lock = asyncio.Lock()
         self.users = 0
-        # When the next refresh may begin.
-        self.next = 0.0
         self.began = -math.inf
+        # Of a processor, that it took.
+        self.seconds = 0.0
         self.response: tuple[str, bytes] = ("", b"")
 
 
@@ -81,6 +83,14 @@ def _timed(make: Callable[[], tuple[str, bytes]]) -> tuple[tuple[str, bytes], fl
     """With the seconds that it took of a processor."""
     start = time.thread_time()
     return make(), time.thread_time() - start
+
+
+def refresh_pause(seconds: float, users: int, pages: int, addresses: int) -> float:
+    """From one refresh of an address to the next: one takes so many seconds of a processor and goes to so many users, of so
+    many open pages, while so many addresses are refreshed.
+    """
+    share = _SHARE * min(1, _PAGES / max(1, pages)) / max(1, addresses)
+    return (seconds + users * _SENDING_SECONDS) / share
 
 
 class Asked:
@@ -267,10 +277,12 @@ class Site:
             async with answer.lock:
                 if answer.began < arrived:
                     if "x-refresh" in request.headers:
-                        await asyncio.sleep(answer.next - time.monotonic())
+                        addresses = sum(one.users > 0 for one in self._answers.values())
+                        pause = refresh_pause(answer.seconds, answer.users, self.feeds.pages, addresses)
+                        await asyncio.sleep(answer.began + pause - time.monotonic())
                     began = time.monotonic()
-                    answer.response, seconds = await asyncio.to_thread(_timed, make)
-                    answer.began, answer.next = began, began + (seconds + answer.users * _SENDING_SECONDS) / _SHARE
+                    answer.response, answer.seconds = await asyncio.to_thread(_timed, make)
+                    answer.began = began
                 return answer.response
         finally:
             answer.users -= 1
@@ -306,7 +318,7 @@ class Site:
         return HTMLResponse(body, headers={"Cache-Control": "no-store"})
 
     def _failure(self, error: LengthwiseError, whole: bool = True) -> Response:
-        codes = {"NOT_FOUND": 404, "INVALID_ARGUMENT": 400, "PERMISSION_DENIED": 403}
+        codes = {"NOT_FOUND": 404, "INVALID_ARGUMENT": 400, "PERMISSION_DENIED": 403, "UNAUTHENTICATED": 403}
         code = codes.get(error.code.name, 503)
         text = self._templates.get_template("error.html").render(message=str(error), whole=whole)
         return HTMLResponse(text, code, {"Cache-Control": "no-store"})

@@ -128,7 +128,10 @@
       if (alone) alone.textContent = text && `${text} left`;
     }
   }
-  for (const element of all("[data-lazy], figure[data-figure]")) askers.get(element)(false);
+  // One after another, because what stands above is seen first.
+  (async () => {
+    for (const element of all("[data-lazy], figure[data-figure]")) await askers.get(element)(false).catch(reportError);
+  })();
 
   function say(text, fault) {
     live.textContent = text;
