@@ -105,8 +105,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
 
     class Server(uvicorn.Server):
         async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-            # Otherwise it would wait for the pages to close.
-            site.feeds.stop()
+            site.stop()
             await super().shutdown(sockets)
 
     try:

@@ -38,7 +38,10 @@ def all_by_length(measured: event_pb2.LengthAccuracies, metric: str) -> dict[flo
 
 def by_length(measured: event_pb2.LengthAccuracies, metric: str) -> dict[float, float]:
     """The finite ones."""
-    return {length: value for length, value in all_by_length(measured, metric).items() if math.isfinite(value)}
+    found = all_by_length(measured, metric)
+    if all(map(math.isfinite, found.values())):
+        return found
+    return {length: value for length, value in found.items() if math.isfinite(value)}
 
 
 def common(titles: Iterable[str], otherwise: str) -> str:

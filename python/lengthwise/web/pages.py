@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import importlib.util
 import json
@@ -74,7 +75,7 @@ class _Answer:
         self.lock = asyncio.Lock()
         self.users = 0
         self.began = -math.inf
-        # Of a processor, that it took.
+        # Of a processor, that it took, to be made and sent.
         self.seconds = 0.0
         self.response: tuple[str, bytes] = ("", b"")
 
@@ -85,12 +86,11 @@ def _timed(make: Callable[[], tuple[str, bytes]]) -> tuple[tuple[str, bytes], fl
     return make(), time.thread_time() - start
 
 
-def refresh_pause(seconds: float, users: int, pages: int, addresses: int) -> float:
-    """From one refresh of an address to the next: one takes so many seconds of a processor and goes to so many users, of so
-    many open pages, while so many addresses are refreshed.
+def refresh_pause(seconds: float, pages: int, addresses: int) -> float:
+    """From one refresh of an address to the next, if one takes so many seconds of a processor, so many pages are open and so
+    many addresses are refreshed.
     """
-    share = _SHARE * min(1, _PAGES / max(1, pages)) / max(1, addresses)
-    return (seconds + users * _SENDING_SECONDS) / share
+    return seconds / (_SHARE * min(1, _PAGES / max(1, pages)) / max(1, addresses))
 
 
 class Asked:
@@ -179,6 +179,7 @@ class Site:
     def __init__(self, source: Source) -> None:
         self.source = source
         self.feeds = Feeds(source)
+        self._stopped = asyncio.Event()
         # By address.
         self._answers: dict[str, _Answer] = {}
         self._catalogue: Catalogue | None = None
@@ -219,6 +220,11 @@ class Site:
                 routes.append(Route(f"{subject}/figures/{{figure}}.{kind}", answer))
 
         return Starlette(routes=routes, exception_handlers={HTTPException: self._not_there})
+
+    def stop(self) -> None:
+        """Ends what would keep the process waiting for its pages."""
+        self._stopped.set()
+        self.feeds.stop()
 
     # Of threads.
 
@@ -278,11 +284,12 @@ class Site:
                 if answer.began < arrived:
                     if "x-refresh" in request.headers:
                         addresses = sum(one.users > 0 for one in self._answers.values())
-                        pause = refresh_pause(answer.seconds, answer.users, self.feeds.pages, addresses)
-                        await asyncio.sleep(answer.began + pause - time.monotonic())
+                        pause = refresh_pause(answer.seconds, self.feeds.pages, addresses)
+                        with contextlib.suppress(asyncio.TimeoutError):
+                            await asyncio.wait_for(self._stopped.wait(), answer.began + pause - time.monotonic())
                     began = time.monotonic()
-                    answer.response, answer.seconds = await asyncio.to_thread(_timed, make)
-                    answer.began = began
+                    answer.response, seconds = await asyncio.to_thread(_timed, make)
+                    answer.began, answer.seconds = began, seconds + answer.users * _SENDING_SECONDS
                 return answer.response
         finally:
             answer.users -= 1
