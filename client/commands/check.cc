@@ -1,6 +1,7 @@
 // `lengthwise check SPEC`: tries the user's PyTorch modules of a specification, without a server.
 #include <unistd.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 
@@ -48,7 +49,8 @@ absl::StatusOr<TaskShape> ShapeOf(const v1::Component& task, const v1::LengthRan
   const int64_t length = lengths.max();
   if (tasks::examples::IsExamples(entry.name)) {
     if (set == nullptr) {
-      return absl::InvalidArgumentError("tasks[0]: its file is needed to check networks");
+      return absl::InvalidArgumentError(
+          absl::StrCat("tasks: the file of ", task.label(), " is needed to check networks"));
     }
     if (entry.kind == tasks::TaskKind::kText) {
       return ShapeOfText(tasks::examples::FileText(set), lengths);
@@ -80,44 +82,40 @@ absl::StatusOr<TaskShape> ShapeOf(const v1::Component& task, const v1::LengthRan
                    transduction.InputLength(length), transduction.OutputLength(length)};
 }
 
-// Prints what the process says of the module; returns whether nothing is wrong.
-absl::StatusOr<bool> CheckNetwork(Program& program, const v1::Component& network,
-                                  const ExampleFile& archive,
+// Prints what the process says of the module after `subject`; returns whether nothing is wrong.
+absl::StatusOr<bool> CheckNetwork(Program& program, const std::string& subject,
+                                  const v1::Component& network, const ExampleFile& archive,
                                   const v1::ExperimentSpecification& specification,
                                   const TaskShape& shape) {
   const catalogue::Parameters parameters = specification::ParametersOf(network);
-  ASSIGN_OR_RETURN(const auto process,
-                   models::PythonProcess::Start({.interpreter = models::DefaultInterpreter()}));
+  ASSIGN_OR_RETURN(const auto process, models::PythonProcess::Start(models::DefaultInterpreter()));
   const std::string& arguments = parameters.String("arguments");
-  nlohmann::json answer;
-  try {
-    answer =
-        process->Call({{"do", "check"},
-                       {"archive", absl::StrCat("/proc/", getpid(), "/fd/", archive.made->get())},
-                       {"class", parameters.String("class")},
-                       {"arguments", nlohmann::json::parse(arguments.empty() ? "{}" : arguments)},
-                       {"vocabulary", shape.vocabulary},
-                       {"outputs", shape.outputs},
-                       {"dtype", "float32"},
-                       {"threads", 1},
-                       {"heads", static_cast<int64_t>(parameters.Double("heads"))},
-                       {"rows", specification.training().batch_size()},
-                       {"numbers", shape.vocabulary == 0},
-                       {"maps", specification.evaluation().attention_lengths_size() > 0},
-                       {"tokens", shape.input_tokens},
-                       {"outputs_read", shape.output_tokens},
-                       {"causal", shape.is_causal}});
-  } catch (const models::NetworkError& error) {
-    program.out() << network.label() << ": wrong: " << error.what() << "\n";
+  const absl::StatusOr<nlohmann::json> answer =
+      process->TryCall({{"do", "check"},
+                        {"archive", absl::StrCat("/proc/", getpid(), "/fd/", archive.made->get())},
+                        {"class", parameters.String("class")},
+                        {"arguments", nlohmann::json::parse(arguments.empty() ? "{}" : arguments)},
+                        {"vocabulary", shape.vocabulary},
+                        {"outputs", shape.outputs},
+                        {"dtype", specification.training().precision()},
+                        {"heads", static_cast<int64_t>(parameters.Double("heads"))},
+                        {"rows", specification.training().batch_size()},
+                        {"numbers", shape.vocabulary == 0},
+                        {"maps", specification.evaluation().attention_lengths_size() > 0},
+                        {"tokens", shape.input_tokens},
+                        {"outputs_read", shape.output_tokens},
+                        {"causal", shape.is_causal}});
+  if (!answer.ok()) {
+    program.out() << subject << ": wrong: " << answer.status().message() << "\n";
     return false;
   }
-  for (const auto& line : answer["lines"]) {
-    program.out() << network.label() << ": " << line.get<std::string>() << "\n";
+  for (const auto& line : answer->at("lines")) {
+    program.out() << subject << ": " << line.get<std::string>() << "\n";
   }
-  for (const auto& line : answer["wrong"]) {
-    program.out() << network.label() << ": wrong: " << line.get<std::string>() << "\n";
+  for (const auto& line : answer->at("wrong")) {
+    program.out() << subject << ": wrong: " << line.get<std::string>() << "\n";
   }
-  return answer["wrong"].empty();
+  return answer->at("wrong").empty();
 }
 
 }  // namespace
@@ -129,28 +127,33 @@ void AddCheck(Command root, Program& program) {
       "lengthwise check my.yaml", [&program, path]() -> absl::StatusOr<int> {
         ASSIGN_OR_RETURN(const ResolvedFile read, ResolveFile(*path));
         const v1::ExperimentSpecification& specification = read.grid.specification;
-        ASSIGN_OR_RETURN(const TaskShape shape,
-                         ShapeOf(specification.tasks(0), specification.training().lengths(),
-                                 read.examples.sets[0]));
-        bool sound = true;
-        int checked = 0;
+        bool is_checked = false, is_sound = true;
         for (const v1::Component& network : specification.networks()) {
           if (network.name() != models::kPythonNetwork) continue;
           const std::string sha256 = specification::ParametersOf(network).String("file_sha256");
-          for (const ExampleFile& file : read.examples.files) {
-            if (file.made == nullptr || file.sha256 != sha256) continue;
-            ASSIGN_OR_RETURN(const bool is_sound,
-                             CheckNetwork(program, network, file, specification, shape));
-            sound &= is_sound;
-            ++checked;
-            break;
+          const auto file = std::find_if(
+              read.examples.files.begin(), read.examples.files.end(),
+              [&](const ExampleFile& one) { return one.made != nullptr && one.sha256 == sha256; });
+          if (file == read.examples.files.end()) continue;
+          for (int i = 0; i < specification.tasks_size(); ++i) {
+            const v1::Component& task = specification.tasks(i);
+            ASSIGN_OR_RETURN(const TaskShape shape,
+                             ShapeOf(task, specification.training().lengths(),
+                                     read.examples.sets[static_cast<size_t>(i)]));
+            const std::string subject = specification.tasks_size() == 1
+                                            ? network.label()
+                                            : absl::StrCat(network.label(), ", ", task.label());
+            ASSIGN_OR_RETURN(const bool is_right,
+                             CheckNetwork(program, subject, network, *file, specification, shape));
+            is_checked = true;
+            is_sound = is_sound && is_right;
           }
         }
-        if (checked == 0) {
+        if (!is_checked) {
           return absl::InvalidArgumentError(
               absl::StrCat(*path, " has no network `python` to check"));
         }
-        return sound ? kSuccess : kFailure;
+        return is_sound ? kSuccess : kFailure;
       });
   command.AddOption("spec", *path, "A specification, as for `lengthwise validate`");
 }

@@ -333,14 +333,7 @@ class WholeNetworksTest(NetworkTest):
                 archive = os.path.join(folder, "archive.json")
                 with open(os.path.join(HERE, file)) as source, open(archive, "w") as written:
                     json.dump({"entry": file, "files": {file: source.read()}}, written)
-                network = {
-                    "archive": archive,
-                    "class": name,
-                    "arguments": arguments,
-                    "dtype": "float32",
-                    "threads": 1,
-                    "heads": 0,
-                }
+                network = {"archive": archive, "class": name, "arguments": arguments, "dtype": "float32", "heads": 0}
                 symbols = {"vocabulary": VOCABULARY, "outputs": OUTPUTS, "rows": 4, "tokens": 8, "outputs_read": 2}
                 found = child.check({**network, **symbols, "causal": True}, folder)
                 self.assertEqual(found["wrong"], [])

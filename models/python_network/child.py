@@ -32,6 +32,7 @@ import traceback
 
 ENTRY = "lengthwise_network"
 SHOWN_TENSORS, SHOWN_FRAMES, SHOWN_LINES = 12, 8, 4
+NOT_KEPT = "register it with persistent=False, if it is constant"
 # What to do about errors whose own text does not say it.
 ADVICE = {
     FileNotFoundError: "the module has no files but those of `file`: name a folder with __init__.py to add some",
@@ -72,12 +73,9 @@ def load(archive, folder):
     except OSError as error:
         raise NotHere(f"cannot unpack the network's files in {folder}: {error.strerror}") from None
     entry = os.path.join(folder, content["entry"])
-    found = importlib.util.spec_from_file_location(
-        ENTRY,
-        entry,
-        loader=importlib.machinery.SourceFileLoader(ENTRY, entry),
-        submodule_search_locations=[os.path.dirname(entry)] if os.path.basename(entry) == "__init__.py" else None,
-    )
+    folders = [os.path.dirname(entry)] if os.path.basename(entry) == "__init__.py" else None
+    loader = importlib.machinery.SourceFileLoader(ENTRY, entry)
+    found = importlib.util.spec_from_file_location(ENTRY, entry, loader=loader, submodule_search_locations=folders)
     module = importlib.util.module_from_spec(found)
     sys.modules[ENTRY] = module
     found.loader.exec_module(module)
@@ -91,11 +89,8 @@ def with_class(module, name, torch):
         raise Refused(f"`{name}` is a network already; name its class, or a function that makes one")
     if callable(make):
         return make
-    names = [
-        other
-        for other, value in vars(module).items()
-        if isinstance(value, type) and issubclass(value, torch.nn.Module) and value.__module__.startswith(ENTRY)
-    ]
+    modules = {n: v for n, v in vars(module).items() if isinstance(v, type) and issubclass(v, torch.nn.Module)}
+    names = [n for n, v in modules.items() if v.__module__.startswith(ENTRY)]
     near = difflib.get_close_matches(name, names, 1)
     has = f"did you mean `{near[0]}`?" if near else f"it has {', '.join(f'`{n}`' for n in names) or 'none'}"
     raise Refused(f"the file has no class `{name}`; {has}")
@@ -127,24 +122,27 @@ def describe(error, folder):
     return "\n".join([f"{place}{kind}: {said[0]}", *said[1:], *lines])
 
 
+def mapped(file):
+    memory = mmap.mmap(file, os.fstat(file).st_size)
+    # A copy that the module forks must not change numbers, either.
+    memory.madvise(mmap.MADV_DONTFORK)
+    return memory
+
+
 class Network:
     """The modules of a pack's members, which are made from their own seeds."""
 
-    def __init__(self, request, folder):
+    def __init__(self, request, folder, files=()):
         self.torch = torch = imported_torch()
-        torch.set_num_threads(request["threads"])
+        torch.set_num_threads(1)
         self.dtype = getattr(torch, request["dtype"])
         torch.set_default_dtype(self.dtype)
         self.token_type = self.dtype if request.get("numbers") else torch.int64
         self.vocabulary, self.outputs, self.heads = request["vocabulary"], request["outputs"], request["heads"]
         make = with_class(load(request["archive"], folder), request["class"], torch)
         self.modules = [self._make(make, request["arguments"], seed) for seed in request["seeds"]]
-        self.views, self.gradients, self.buffers = [], [], []
-        self.state = None
-        self.io = b""
-        self.pending = {}
-        self.cache = self.maps = None
-        self.shape = (0, 0)
+        self.files, self.views, self.gradients, self.buffers = files, [], [], []
+        self.inputs, self.pending, self.cache, self.shape = b"", {}, None, (0, 0)
 
     def seed(self, seed):
         self.torch.manual_seed(seed)
@@ -159,15 +157,13 @@ class Network:
         if not isinstance(module, torch.nn.Module):
             raise Refused(f"made {type(module).__name__}, which is no torch.nn.Module")
         self.given = self._given(module)
-        lazy = torch.nn.parameter.UninitializedParameter
-        if any(isinstance(p, lazy) for p in module.parameters()):
+        if self._lazy(module):
             module.eval()
             with torch.no_grad():
                 tokens = torch.zeros(1, 2, dtype=self.token_type)
                 self._call(module, tokens, torch.arange(2).reshape(1, 2), torch.zeros(self.heads, 2, 2), None)
-            for name, parameter in module.named_parameters():
-                if isinstance(parameter, lazy):
-                    raise Refused(f"`forward` does not use the lazy layer of `{name}`: remove it, or give it its size")
+            for name in self._lazy(module):
+                raise Refused(f"`forward` does not use the lazy layer of `{name}`: remove it, or give it its size")
         if any(t.is_floating_point() and t.dtype != self.dtype for t in [*module.parameters(), *module.buffers()]):
             module._apply(lambda t: t.to(self.dtype) if t.is_floating_point() else t)
         for part in module.modules():
@@ -178,20 +174,23 @@ class Network:
             raise Refused("the module has no parameter to train")
         return module
 
+    def _lazy(self, module):
+        """The names of the tensors that have no shape yet."""
+        both = itertools.chain(module.named_parameters(), module.named_buffers())
+        return [name for name, value in both if self.torch.nn.parameter.is_lazy(value)]
+
     def _given(self, module):
         """The names of what `forward` takes."""
         known = ["tokens", "positions", "mask", "cache"] + ["attention_bias"] * (self.heads > 0)
-        parameters = inspect.signature(module.forward).parameters.values()
-        names = {p.name for p in parameters}
-        for p in parameters:
-            if p.kind is p.VAR_KEYWORD:
-                # A module that does not name the cache would not keep one.
-                names.update(known[:3] + known[4:])
-            elif p.name not in known and p.default is p.empty and p.kind is not p.VAR_POSITIONAL:
+        parameters = inspect.signature(module.forward).parameters
+        for name, p in parameters.items():
+            if name not in known and p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
                 may = f"it may take {', '.join(f'`{n}`' for n in known)}"
-                advice = "give the network its `heads`" if p.name == "attention_bias" else may
-                raise Refused(f"`forward` asks for `{p.name}`; {advice}")
-        return [name for name in known if name in names]
+                advice = "give the network its `heads`" if name == "attention_bias" else may
+                raise Refused(f"`forward` asks for `{name}`; {advice}")
+        takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+        # A module that does not name the cache would not keep one.
+        return [name for name in known if name in parameters or (takes_any and name != "cache")]
 
     def _call(self, module, tokens, positions, bias, cache):
         mask = self.torch.ones(tokens.shape, dtype=self.torch.bool)
@@ -210,7 +209,7 @@ class Network:
             yield name, value
         for name, value in module.named_buffers():
             if value.is_complex() and name in saved:
-                raise Refused(f"the buffer `{name}` is complex: register it with persistent=False, if it is constant")
+                raise Refused(f"the buffer `{name}` is complex: {NOT_KEPT}")
             if name in saved:
                 yield name, value
 
@@ -226,18 +225,10 @@ class Network:
             "python": platform.python_version(),
         }
 
-    def _mapped(self, file, size):
-        if not size:
-            return b""
-        memory = mmap.mmap(file, size)
-        # A copy that the module forks must not change numbers, either.
-        memory.madvise(mmap.MADV_DONTFORK)
-        return memory
-
-    def bind(self, request, files):
-        """Makes the parameters views of the state's file, and writes their initial values into it."""
+    def bind(self, request, state=None):
+        """Makes the parameters views of the state, and writes their initial values into it."""
         torch = self.torch
-        self.state = torch.frombuffer(self._mapped(files[0], request["bytes"]), dtype=self.dtype)
+        self.state = torch.frombuffer(mapped(self.files[0]), dtype=self.dtype) if state is None else state
         for member, module in enumerate(self.modules):
             views, gradients, buffers = {}, {}, {}
             for (name, value), offset in zip(self._slots(module), request["offsets"]):
@@ -259,98 +250,53 @@ class Network:
     def _view(self, offset, like):
         return self.state[offset : offset + like.numel()].view(like.shape)
 
-    def _keep_buffers(self, member):
-        """Writes the buffers into the state."""
+    def _buffers(self, member):
+        """The name of each buffer, its view of the state, and the module's own tensor."""
         present = dict(self.modules[member].named_buffers()) if self.buffers[member] else {}
         for name, view in self.buffers[member].items():
             if name not in present or present[name].shape != view.shape:
                 raise Refused(f"the buffer `{name}` has gone or changed its shape in training")
-            view.copy_(present[name])
-            if not present[name].is_floating_point() and not self.torch.equal(view.to(present[name].dtype), present[name]):
-                raise Refused(
-                    f"the buffer `{name}` has whole numbers that {self.dtype} cannot hold: register it with "
-                    "persistent=False, if it is constant"
-                )
+            yield name, view, present[name]
 
-    def _numbers(self, place, *shape, dtype=None):
-        """A view of the inputs' file."""
-        count = math.prod(shape)
-        if not count:
-            return self.torch.empty(shape)
-        return self.torch.frombuffer(self.io, dtype=dtype or self.dtype, count=count, offset=place).view(shape)
+    def _keep_buffers(self, member):
+        """Writes the buffers into the state."""
+        for name, view, value in self._buffers(member):
+            view.copy_(value)
+            if not value.is_floating_point() and not self.torch.equal(view.to(value.dtype), value):
+                raise Refused(f"the buffer `{name}` has whole numbers that {self.dtype} cannot hold: {NOT_KEPT}")
 
-    def forward(self, request, files):
-        torch = self.torch
-        member, rows, n, m, at = (request[name] for name in ("member", "rows", "tokens", "outputs", "at"))
-        module, training, cached = self.modules[member], request["training"], request.get("cached", -1)
-        if request["pass"] == 0:
-            self.pending = {}
-        if len(self.io) < request["bytes"]:
-            self.io = self._mapped(files[1], request["bytes"])
+    def logits(self, member, tokens, positions, bias, seed, training, cached):
+        """The logits of all tokens. Training replaces the buffers of the state."""
+        torch, module = self.torch, self.modules[member]
         if module.training != training:
             module.train(training)
         with torch.no_grad():
-            present = dict(module.named_buffers()) if self.buffers[member] else {}
-            for name, view in self.buffers[member].items():
-                present[name].copy_(view)
-        tokens = self._numbers(at["tokens"], rows, n, dtype=self.token_type)
-        place_type = torch.float64 if request.get("real_positions") else torch.int64
-        positions = self._numbers(at["positions"], 1, n, dtype=place_type).repeat(rows, 1)
-        square = (self.heads, n, n + max(0, cached))
-        bias = self._numbers(at["bias"], *square).clone().requires_grad_(training) if self.heads else None
+            for _, view, value in self._buffers(member):
+                value.copy_(view)
         if cached == 0:
             self.cache = {}
-        self.seed(request["seed"])
+        self.seed(seed)
         with torch.set_grad_enabled(training):
             logits = self._call(module, tokens, positions, bias, self.cache if cached >= 0 else None)
-        self.shape = (rows, n)
-        expected = [rows, n, self.outputs]
+        self.shape = tuple(tokens.shape)
+        expected = [*self.shape, self.outputs]
         if not isinstance(logits, torch.Tensor):
             raise Refused(f"`forward` returned {type(logits).__name__}; expected a tensor of logits {expected}")
         if list(logits.shape) != expected:
-            raise Refused(
-                f"`forward` returned logits of shape {list(logits.shape)}; expected {expected}: "
-                "batch, tokens (input and outputs), classes"
-            )
+            axes = "batch, tokens (input and outputs), classes"
+            raise Refused(f"`forward` returned logits of shape {list(logits.shape)}; expected {expected}: {axes}")
         if not logits.is_floating_point():
             raise Refused(f"`forward` returned logits of type {logits.dtype}; expected real numbers")
-        read = logits[:, n - m :]
-        self._numbers(at["logits"], *read.shape).copy_(read.detach())
         if training:
-            if not read.requires_grad:
+            if not logits.requires_grad:
                 raise Refused("no trained parameter has an influence on the logits")
             with torch.no_grad():
                 self._keep_buffers(member)
-            of_bias = self._numbers(at["bias_gradient"], *square) if self.heads else None
-            self.pending[request["pass"]] = (member, read, self._numbers(at["gradient"], *read.shape), bias, of_bias)
-        return {}
+        return logits
 
-    def attention(self, request, files):
-        """Attention of the last forward pass, [layers, batch, heads, n, n]: the shape, and in a second call the numbers."""
-        if "at" not in request:
-            maps = list(self.modules[request["member"]].attention())
-            shapes = [list(getattr(one, "shape", [])) for one in maps]
-            rows, n = self.shape
-            if not maps or any(len(s) != 4 or s != [rows, shapes[0][1], n, n] for s in shapes):
-                raise Refused(
-                    f"`attention` returned {shapes or 'nothing'}; expected a tensor of the shape [{rows}, heads, {n}, {n}] "
-                    "for each layer: batch, heads, queries, keys"
-                )
-            self.maps = self.torch.stack([one.detach() for one in maps])
-            return {"shape": list(self.maps.shape)}
-        if len(self.io) < request["bytes"]:
-            self.io = self._mapped(files[1], request["bytes"])
-        self._numbers(request["at"], *self.maps.shape).copy_(self.maps)
-        return {}
-
-    def backward(self, request, _files):
-        """Adds the gradients of a forward pass to the state's."""
-        member, read, gradient, bias, of_bias = self.pending.pop(request["pass"])
+    def add_gradients(self, member, read, gradient):
+        """Adds the gradients of the parameters, by that of what was read of the logits, to the state's."""
         read.backward(gradient.to(read.dtype))
-        if request["bias"]:
-            if bias.grad is None:
-                raise Refused("`attention_bias` has no influence on the logits")
-            of_bias.copy_(bias.grad)
         views = self.views[member]
         for name, parameter in self.modules[member].named_parameters():
             if parameter.data_ptr() != views[name].data_ptr():
@@ -361,54 +307,98 @@ class Network:
                 if parameter.grad is not None:
                     kept.copy_(parameter.grad.to_dense() if parameter.grad.is_sparse else parameter.grad)
                 parameter.grad = kept
+
+    def maps(self, member):
+        """Attention of the last forward pass, [layers, batch, heads, n, n]."""
+        maps = list(self.modules[member].attention())
+        shapes = [list(getattr(one, "shape", [])) for one in maps]
+        rows, n = self.shape
+        if not maps or any(len(s) != 4 or s != [rows, shapes[0][1], n, n] for s in shapes):
+            expected = f"a tensor of the shape [{rows}, heads, {n}, {n}] for each layer: batch, heads, queries, keys"
+            raise Refused(f"`attention` returned {shapes or 'nothing'}; expected {expected}")
+        return self.torch.stack([one.detach() for one in maps])
+
+    def _numbers(self, place, *shape, dtype=None):
+        """A view of the inputs' file, which grows."""
+        count = math.prod(shape)
+        if not count:
+            return self.torch.empty(shape)
+        if len(self.inputs) < os.fstat(self.files[1]).st_size:
+            self.inputs = mapped(self.files[1])
+        return self.torch.frombuffer(self.inputs, dtype=dtype or self.dtype, count=count, offset=place).view(shape)
+
+    def forward(self, request):
+        member, rows, n, m, at = (request[name] for name in ("member", "rows", "tokens", "outputs", "at"))
+        training, cached = request["training"], request["cached"]
+        if request["pass"] == 0:
+            self.pending = {}
+        tokens = self._numbers(at["tokens"], rows, n, dtype=self.token_type)
+        place_type = self.torch.float64 if request["real_positions"] else self.torch.int64
+        positions = self._numbers(at["positions"], 1, n, dtype=place_type).repeat(rows, 1)
+        bias = self._numbers(at["bias"], self.heads, n, n + max(0, cached)).clone().requires_grad_(training)
+        read = self.logits(member, tokens, positions, bias, request["seed"], training, cached)[:, n - m :]
+        self._numbers(at["logits"], *read.shape).copy_(read.detach())
+        if training:
+            gradient, of_bias = self._numbers(at["gradient"], *read.shape), self._numbers(at["bias_gradient"], *bias.shape)
+            self.pending[request["pass"]] = (member, read, gradient, bias, of_bias)
         return {}
 
+    def backward(self, request):
+        """Adds the gradients of a forward pass to the state's."""
+        member, read, gradient, bias, of_bias = self.pending.pop(request["pass"])
+        self.add_gradients(member, read, gradient)
+        if request["bias"]:
+            if bias.grad is None:
+                raise Refused("`attention_bias` has no influence on the logits")
+            of_bias.copy_(bias.grad)
+        return {}
 
-class Alone:
+    def attention(self, request):
+        """Writes the maps to the inputs' file, which it makes long enough."""
+        maps = self.maps(request["member"])
+        end = request["at"] + maps.numel() * self.state.element_size()
+        os.ftruncate(self.files[1], max(end, os.fstat(self.files[1]).st_size))
+        self._numbers(request["at"], *maps.shape).copy_(maps)
+        return {"shape": list(maps.shape)}
+
+
+class Alone(Network):
     """One module with a state of its own, as a worker would keep it."""
 
     def __init__(self, request, folder):
-        self.network = Network({**request, "seeds": [1]}, folder)
-        self.declared = self.network.declare()
+        super().__init__({**request, "seeds": [1]}, folder)
+        self.declared = self.declare()
         self.slots = self.declared["state"]
         *offsets, self.row = itertools.accumulate((math.prod(slot["shape"]) for slot in self.slots), initial=0)
-        self.files = [os.memfd_create("state"), os.memfd_create("inputs")]
-        os.ftruncate(self.files[0], 8 * self.row)
-        bind = {"bytes": 8 * self.row, "row": self.row, "offsets": offsets, "parameters": 0, "gradients": self.row}
-        self.network.bind(bind, self.files)
+        bound = {"offsets": offsets, "row": self.row, "parameters": 0, "gradients": self.row}
+        self.bind(bound, self.torch.zeros(2 * self.row))
 
-    def logits(self, tokens, outputs, seed, training, cached=-1):
+    def read(self, tokens, outputs, seed, training, cached=-1):
         """The logits that the service reads; a training pass also replaces the gradients by those of their mean."""
-        torch, (rows, n), before = self.network.torch, tokens.shape, max(0, cached)
-        logits, square = 4 * rows * outputs * self.network.outputs, 4 * self.network.heads * n * (before + n)
-        names = ("tokens", "positions", "bias", "bias_gradient", "logits", "gradient")
-        *starts, size = itertools.accumulate((8 * rows * n, 8 * n, square, square, logits, logits), initial=0)
-        at = dict(zip(names, starts))
-        os.ftruncate(self.files[1], max(size, os.fstat(self.files[1]).st_size))
-        memory = mmap.mmap(self.files[1], size)
-        torch.frombuffer(memory, dtype=tokens.dtype, count=rows * n).copy_(tokens.flatten())
-        torch.frombuffer(memory, dtype=torch.int64, count=n, offset=at["positions"]).copy_(torch.arange(before, before + n))
-        memory[at["bias"] :] = bytes(size - at["bias"])
-        request = {"member": 0, "seed": seed, "training": training, "pass": 0, "cached": cached, "at": at, "bytes": size}
-        self.network.forward({**request, "rows": rows, "tokens": n, "outputs": outputs}, self.files)
-        read = torch.frombuffer(memory, dtype=torch.float32, count=logits // 4, offset=at["logits"])
+        torch, (rows, n), before = self.torch, tokens.shape, max(0, cached)
+        positions = torch.arange(before, before + n).repeat(rows, 1)
+        bias = torch.zeros(self.heads, n, before + n, requires_grad=training)
+        read = self.logits(0, tokens, positions, bias, seed, training, cached)[:, n - outputs :]
         if training:
-            torch.frombuffer(memory, dtype=torch.float32, count=logits // 4, offset=at["gradient"]).fill_(4 / logits)
-            self.network.state[self.row :] = 0
-            self.network.backward({"pass": 0, "bias": False}, self.files)
-        return read.view(rows, outputs, -1).clone()
+            self.state[self.row :] = 0
+            self.add_gradients(0, read, torch.full_like(read, 1 / read.numel()))
+        return read.detach().clone()
 
 
 def check(request, folder):
     """What people should know of the module before it trains, and whether anything is wrong."""
-    first = Alone(request, folder)
-    torch, lines, wrong = first.network.torch, [], []
-    rows, inputs, outputs = request["rows"], request["tokens"], request["outputs_read"]
+    first, again = Alone(request, folder), Alone(request, folder)
+    torch, lines, wrong = first.torch, [], []
+    rows, outputs = request["rows"], request["outputs_read"]
+    shape = (rows, request["tokens"] + outputs)
     torch.manual_seed(0)
-    if request.get("numbers"):
-        tokens = torch.randn(rows, inputs + outputs)
-    else:
-        tokens = torch.randint(request["vocabulary"], (rows, inputs + outputs))
+    tokens = torch.randn(shape) if request.get("numbers") else torch.randint(request["vocabulary"], shape)
+
+    def expect(holds, otherwise, then=None):
+        if not holds:
+            wrong.append(otherwise)
+        elif then:
+            lines.append(then)
 
     def close(some, other):
         return torch.allclose(some, other, rtol=1e-3, atol=1e-4)
@@ -416,44 +406,37 @@ def check(request, folder):
     trained = [slot for slot in first.slots if slot["trained"]]
     lines.append(f"{sum(math.prod(s['shape']) for s in trained):,} trained numbers in {len(trained)} parameters")
     lines.append(f"{len(first.slots) - len(trained)} buffers and fixed parameters; torch {torch.__version__}")
-    again = Alone(request, folder)
-    first.logits(tokens, outputs, 1, training=True)
-    lines.append(f"logits have the shape {[rows, inputs + outputs, request['outputs']]}")
-    unreached = [name for name, gradient in first.network.gradients[0].items() if not torch.count_nonzero(gradient)]
-    if unreached:
-        wrong.append(f"no gradient reaches {', '.join(unreached[:SHOWN_TENSORS])}")
-    kept = first.network.state.clone()
-    here = first.logits(tokens, outputs, 2, training=True)
-    again.network.state.copy_(kept)
-    resumed = again.logits(tokens, outputs, 2, training=True)
-    if torch.equal(here, resumed) and torch.equal(first.network.state, again.network.state):
-        lines.append("a resumed step equals one that was not interrupted")
-    else:
-        wrong.append("a resumed step differs: the module keeps state outside of its parameters and buffers")
-    whole = first.logits(tokens, outputs, 3, training=False)
+    first.read(tokens, outputs, 1, training=True)
+    lines.append(f"logits have the shape {[*shape, request['outputs']]}")
+    unreached = [name for name, gradient in first.gradients[0].items() if not torch.count_nonzero(gradient)]
+    expect(not unreached, f"no gradient reaches {', '.join(unreached[:SHOWN_TENSORS])}")
+    again.state.copy_(first.state)
+    here, resumed = (network.read(tokens, outputs, 2, training=True) for network in (first, again))
+    same = torch.equal(here, resumed) and torch.equal(first.state, again.state)
+    differs = "a resumed step differs: the module keeps state outside of its parameters and buffers"
+    expect(same, differs, "a resumed step equals one that was not interrupted")
+    whole = first.read(tokens, outputs, 3, training=False)
     if first.declared["attention"]:
-        layers, _, heads, _, _ = first.network.attention({"member": 0}, first.files)["shape"]
+        layers, _, heads, _, _ = first.maps(0).shape
         lines.append(f"attention maps of {layers} layers with {heads} heads")
     elif request.get("maps"):
         wrong.append("evaluation.attention_lengths asks for maps, and the network has no method `attention`")
-    if not close(whole[0], first.logits(tokens[:1], outputs, 3, training=False)[0]):
-        wrong.append("the logits of a sequence depend on the others of its batch, also in evaluations")
+    one = first.read(tokens[:1], outputs, 3, training=False)
+    expect(close(whole[:1], one), "the logits of a sequence depend on the others of its batch, also in evaluations")
     if request["causal"]:
         changed = tokens.clone()
         changed[:, -1] = (changed[:, -1] + 1) % request["vocabulary"]
-        if not close(whole[:, :-1], first.logits(changed, outputs, 3, training=False)[:, :-1]):
-            wrong.append("the logits of a token depend on later tokens, which no text has yet when it is continued")
+        earlier = first.read(changed, outputs, 3, training=False)[:, :-1]
+        depend = "the logits of a token depend on later tokens, which no text has yet when it is continued"
+        expect(close(whole[:, :-1], earlier), depend)
         if first.declared["cache"]:
-            parts = [tokens[:, :2], *tokens[:, 2:].split(1, dim=1)]
-            starts = [0, *range(2, tokens.shape[1])]
-            read = [first.logits(part, part.shape[1], 3, False, cached=start) for part, start in zip(parts, starts)]
-            if close(torch.cat(read, 1)[:, -outputs:], whole):
-                lines.append("logits with `cache` equal those without")
-            else:
-                wrong.append("logits with `cache` differ from those of the whole text at once")
+            parts, starts = [tokens[:, :2], *tokens[:, 2:].split(1, dim=1)], [0, *range(2, shape[1])]
+            read = [first.read(part, part.shape[1], 3, False, cached=start) for part, start in zip(parts, starts)]
+            differ = "logits with `cache` differ from those of the whole text at once"
+            expect(close(torch.cat(read, 1)[:, -outputs:], whole), differ, "logits with `cache` equal those without")
     start, steps = time.monotonic(), 0
     while steps < 3 or time.monotonic() < start + 1:
-        first.logits(tokens, outputs, steps, training=True)
+        first.read(tokens, outputs, steps, training=True)
         steps += 1
     lines.append(f"{steps / (time.monotonic() - start):.1f} steps a second, without the optimizer's")
     return {"lines": lines, "wrong": wrong}
@@ -465,16 +448,18 @@ def serve(control, files, folder):
         request = json.loads(line)
         try:
             if request["do"] == "build":
-                network = Network(request, folder)
+                network = Network(request, folder, files)
                 answer = network.declare()
             elif request["do"] == "check":
                 answer = check(request, folder)
             else:
-                answer = getattr(network, request["do"])(request, files)
+                answer = getattr(network, request["do"])(request)
         # SystemExit and KeyboardInterrupt too: the module must not end this program.
         except BaseException as error:  # noqa: BLE001
             answer = {"error": describe(error, folder), "is_local": isinstance(error, NotHere)}
-        sys.stdout.flush()
+        # The module may have closed or replaced it.
+        with contextlib.suppress(Exception):
+            sys.stdout.flush()
         control.sendall(json.dumps(answer).encode() + b"\n")
 
 

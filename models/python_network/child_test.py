@@ -1,6 +1,7 @@
 """The program that computes a user's module, spoken to as a worker does. Needs Python with PyTorch."""
 
 import array
+import importlib.util
 import json
 import math
 import mmap
@@ -123,7 +124,18 @@ def cross_entropy_gradient(rows, targets):
 class Parent:
     """A parent of one child, with float32 numbers."""
 
-    def __init__(self, source, files=None, name="Net", arguments=None, seeds=(1,), vocabulary=5, outputs=3, entry="net.py"):
+    def __init__(
+        self,
+        source,
+        files=None,
+        name="Net",
+        arguments=None,
+        seeds=(1,),
+        vocabulary=5,
+        outputs=3,
+        entry="net.py",
+        environment=None,
+    ):
         self.folder = tempfile.mkdtemp()
         archive = os.path.join(self.folder, "archive.json")
         content = {"entry": entry, "files": {entry: textwrap.dedent(source), **(files or {})}}
@@ -145,6 +157,7 @@ class Parent:
             [PYTHON, "-B", "-c", code, *map(str, fds), work, str(memory)],
             pass_fds=fds,
             cwd=work,
+            env={**os.environ, **(environment or {})},
             stdout=subprocess.DEVNULL,
             stderr=None,
         )
@@ -157,7 +170,6 @@ class Parent:
             vocabulary=vocabulary,
             outputs=outputs,
             dtype="float32",
-            threads=1,
             heads=0,
             seeds=list(seeds),
             **{"class": name},
@@ -175,9 +187,7 @@ class Parent:
         self.all = 2 * row * self.count
         os.ftruncate(self.files[0], 4 * self.all)
         self.state = mmap.mmap(self.files[0], 4 * self.all)
-        self.bound = self.ask(
-            do="bind", bytes=4 * self.all, row=row, offsets=offsets, parameters=0, gradients=row * self.count
-        )
+        self.bound = self.ask(do="bind", row=row, offsets=offsets, parameters=0, gradients=row * self.count)
 
     def ask(self, **request):
         self.stream.write(json.dumps(request).encode() + b"\n")
@@ -192,6 +202,7 @@ class Parent:
         at = {"tokens": start, "positions": start + 8 * rows * n, "logits": start + 8 * (rows * n + n)}
         count = rows * outputs * self.outputs
         at["gradient"] = at["logits"] + 4 * count
+        at["bias"] = at["bias_gradient"] = 0
         size = at["gradient"] + 4 * count
         os.ftruncate(self.files[1], max(size, os.fstat(self.files[1]).st_size))
         memory = mmap.mmap(self.files[1], os.fstat(self.files[1]).st_size)
@@ -205,11 +216,11 @@ class Parent:
             seed=seed,
             training=training,
             cached=cached,
+            real_positions=False,
             rows=rows,
             tokens=n,
             outputs=outputs,
             at=at,
-            bytes=len(memory),
             **{"pass": number},
         )
         if "error" in answer:
@@ -286,16 +297,14 @@ class ChildTest(unittest.TestCase):
         parent = self.parent(LINEAR + method)
         self.assertTrue(parent.declared["attention"])
         parent.forward([[1, 2, 3], [3, 2, 1]], 1)
-        self.assertEqual(parent.ask(do="attention", member=0), {"shape": [2, 2, 1, 3, 3]})
-        os.ftruncate(parent.files[1], 1 << 16)
-        self.assertEqual(parent.ask(do="attention", member=0, at=4096, bytes=1 << 16), {})
-        memory = mmap.mmap(parent.files[1], 1 << 16)
+        self.assertEqual(parent.ask(do="attention", member=0, at=4096), {"shape": [2, 2, 1, 3, 3]})
+        memory = mmap.mmap(parent.files[1], os.fstat(parent.files[1]).st_size)
         self.assertEqual(struct.unpack("36f", memory[4096 : 4096 + 4 * 36]), (0.5,) * 18 + (1.5,) * 18)
 
     def test_attention_of_another_shape_is_explained(self):
         parent = self.parent(LINEAR + "        def attention(self):\n            return [torch.zeros(3)]\n")
         parent.forward([[1, 2, 3]], 1)
-        self.assertIn("`attention` returned [[3]]; expected", parent.ask(do="attention", member=0)["error"])
+        self.assertIn("`attention` returned [[3]]; expected", parent.ask(do="attention", member=0, at=4096)["error"])
 
     def test_layer_named_attention_gives_no_maps(self):
         source = LINEAR.replace("self.out =", "self.attention = torch.nn.Linear(1, 1)\n            self.out =")
@@ -315,15 +324,36 @@ class ChildTest(unittest.TestCase):
         archive = os.path.join(parent.folder, "checked.json")
         with open(archive, "w") as file:
             json.dump({"entry": "net.py", "files": {"net.py": textwrap.dedent(source)}}, file)
-        given = {"vocabulary": 5, "outputs": 5, "rows": 4, "tokens": 0, "outputs_read": 6, "causal": True, **more}
-        return parent.ask(
-            do="check", archive=archive, arguments={}, dtype="float32", threads=1, heads=0, **{"class": "Net"}, **given
-        )
+        given = {"vocabulary": 5, "outputs": 5, "rows": 4, "tokens": 0, "outputs_read": 6, "causal": True}
+        given |= {"dtype": "float32", "heads": 0, **more}
+        return parent.ask(do="check", archive=archive, arguments={}, **{"class": "Net"}, **given)
 
     def test_check_compares_the_cache_with_whole_texts(self):
         self.assertIn("logits with `cache` equal those without", self.checked(CACHED)["lines"])
         (wrong,) = self.checked(CACHED.replace('cache.get("state")', "None"))["wrong"]
         self.assertIn("logits with `cache` differ", wrong)
+
+    def test_check_finds_state_that_no_checkpoint_has(self):
+        hidden = "self.calls = getattr(self, 'calls', 0) + 1\n            return self.calls * self.out"
+        unseeded = "return __import__('secrets').randbits(30) * self.out"
+        for source in (LINEAR.replace("return self.out", hidden), LINEAR.replace("return self.out", unseeded)):
+            self.assertIn("a resumed step differs", self.checked(source)["wrong"][0])
+        told = self.checked(LINEAR)
+        self.assertEqual(told["wrong"], [])
+        self.assertIn("a resumed step equals one that was not interrupted", told["lines"])
+
+    def test_check_names_parameters_without_a_gradient(self):
+        source = LINEAR.replace("self.out =", "self.unused = torch.nn.Linear(2, 2)\n            self.out =")
+        self.assertEqual(self.checked(source)["wrong"], ["no gradient reaches unused.weight, unused.bias"])
+
+    def test_check_finds_sequences_that_depend_on_each_other(self):
+        source = LINEAR.replace("self.embedding(tokens))", "self.embedding(tokens) + self.embedding(tokens).mean(0))")
+        (wrong,) = self.checked(source)["wrong"]
+        self.assertIn("depend on the others of its batch", wrong)
+
+    def test_check_computes_in_the_precision_of_training(self):
+        source = LINEAR.replace("return self.out", "assert self.out.weight.dtype == torch.float64\n            return self.out")
+        self.assertEqual(self.checked(source, dtype="float64")["wrong"], [])
 
     def test_check_says_whether_there_are_maps(self):
         (wrong,) = self.checked(LINEAR, maps=True)["wrong"]
@@ -367,6 +397,21 @@ class ChildTest(unittest.TestCase):
         again = parent.forward(tokens, 4, training=True, seed=5)
         self.assertEqual(first, again)
         self.assertNotEqual(first, other)
+
+    def test_noise_of_every_generator_follows_the_seed_of_the_call(self):
+        for imported, noise in (
+            ("random", "random.random()"),
+            ("numpy", "float(numpy.random.rand())"),
+            ("torch", "torch.rand(())"),
+        ):
+            if importlib.util.find_spec(imported) is None:
+                continue
+            with self.subTest(imported):
+                source = f"import {imported}\n" + textwrap.dedent(LINEAR).replace("return self", f"return {noise} + self")
+                parent = self.parent(source)
+                first, other, again = (parent.forward([[1, 2]], 2, seed=seed) for seed in (5, 6, 5))
+                self.assertEqual(first, again)
+                self.assertNotEqual(first, other)
 
     def test_buffers_live_in_the_state(self):
         source = LINEAR.replace("self.out =", "self.norm = torch.nn.BatchNorm1d(width)\n            self.out =").replace(
@@ -416,6 +461,16 @@ class ChildTest(unittest.TestCase):
     def test_lazy_layers_are_made(self):
         parent = self.parent(LINEAR.replace("torch.nn.Linear(width, outputs)", "torch.nn.LazyLinear(outputs)"))
         self.assertEqual(parent.declared["state"][1]["shape"], [3, 4])
+
+    def test_lazy_buffers_are_made(self):
+        norm = "self.norm = torch.nn.LazyBatchNorm1d(affine=False)\n            self.out ="
+        parent = self.parent(
+            LINEAR.replace("self.out =", norm).replace(
+                "self.embedding(tokens))", "self.norm(self.embedding(tokens).transpose(1, 2)).transpose(1, 2))"
+            )
+        )
+        shapes = {slot["name"]: slot["shape"] for slot in parent.declared["state"]}
+        self.assertEqual(shapes["norm.running_mean"], [4])
 
     def test_lazy_layers_without_use_are_refused(self):
         error = self.error(LINEAR.replace("self.out =", "self.more = torch.nn.LazyLinear(3)\n            self.out ="))
@@ -489,7 +544,6 @@ class ChildTest(unittest.TestCase):
                         do="build",
                         archive="/none",
                         dtype="float32",
-                        threads=1,
                         heads=0,
                         arguments={},
                         vocabulary=1,
@@ -564,6 +618,20 @@ class ChildTest(unittest.TestCase):
         parent = self.parent(source)
         first = parent.forward([[1, 2]], 1)
         self.assertEqual(parent.forward([[1, 2]], 1), first)
+
+    def test_closed_output_changes_nothing(self):
+        for source in ("sys.stdout.close()", "sys.stdout = None"):
+            parent = self.parent(f"import sys\n{source}\n" + textwrap.dedent(LINEAR))
+            self.assertEqual(len(parent.forward([[1, 2]], 1)), 3)
+
+    def test_old_torch_is_refused(self):
+        with tempfile.TemporaryDirectory() as folder:
+            os.mkdir(os.path.join(folder, "torch"))
+            with open(os.path.join(folder, "torch", "__init__.py"), "w") as file:
+                file.write("__version__ = '1.12.1'\n")
+            parent = self.parent(LINEAR, environment={"PYTHONPATH": folder})
+            self.assertIn("has PyTorch 1.12.1, expected 1.13 or newer; name another", parent.declared["error"])
+            self.assertTrue(parent.declared["is_local"])
 
     def test_forks_cannot_change_numbers(self):
         source = LINEAR.replace(

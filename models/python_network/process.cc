@@ -99,16 +99,14 @@ void SharedMemory::Reserve(int64_t bytes) {
   bytes_ = bytes;
 }
 
-PythonProcess::PythonProcess(const Options& options)
-    : options_(options), state_("state"), inputs_("inputs") {}
-
-absl::StatusOr<std::unique_ptr<PythonProcess>> PythonProcess::Start(const Options& options) {
-  std::unique_ptr<PythonProcess> child(new PythonProcess(options));
-  RETURN_IF_ERROR(child->Launch());
+absl::StatusOr<std::unique_ptr<PythonProcess>> PythonProcess::Start(const std::string& interpreter,
+                                                                    absl::Duration call_limit) {
+  std::unique_ptr<PythonProcess> child(new PythonProcess(call_limit));
+  RETURN_IF_ERROR(child->Launch(interpreter));
   return child;
 }
 
-absl::Status PythonProcess::Launch() {
+absl::Status PythonProcess::Launch(const std::string& interpreter) {
   std::error_code error;
   folder_ = (std::filesystem::temp_directory_path(error) / "lengthwise_network_XXXXXX").string();
   if (mkdtemp(folder_.data()) == nullptr) {
@@ -134,13 +132,12 @@ absl::Status PythonProcess::Launch() {
   }
   arguments.insert(arguments.end(), std::begin(kGiven), std::end(kGiven));
   // A path, unlike a name, begins at this process's working directory.
-  const std::string interpreter = absl::StrContains(options_.interpreter, '/')
-                                      ? std::filesystem::absolute(options_.interpreter).string()
-                                      : options_.interpreter;
+  const bool is_path = absl::StrContains(interpreter, '/');
   for (const std::string& argument :
-       {interpreter, std::string("-B"), std::string("-c"), std::string(ChildSource()),
-        absl::StrCat(theirs.get()), absl::StrCat(state_.descriptor()),
-        absl::StrCat(inputs_.descriptor()), folder_, absl::StrCat(MemoryLimit())}) {
+       {is_path ? std::filesystem::absolute(interpreter).string() : interpreter, std::string("-B"),
+        std::string("-c"), std::string(ChildSource()), absl::StrCat(theirs.get()),
+        absl::StrCat(state_.descriptor()), absl::StrCat(inputs_.descriptor()), folder_,
+        absl::StrCat(MemoryLimit())}) {
     arguments.push_back(argument);
   }
   auto process = platform::ChildProcess::Start({.arguments = std::move(arguments),
@@ -179,8 +176,17 @@ nlohmann::json PythonProcess::Call(const nlohmann::json& request) {
   return answer;
 }
 
+absl::StatusOr<nlohmann::json> PythonProcess::TryCall(const nlohmann::json& request) {
+  try {
+    return Call(request);
+  } catch (const NetworkError& error) {
+    return error.permanent() ? absl::InvalidArgumentError(error.what())
+                             : absl::UnavailableError(error.what());
+  }
+}
+
 std::string PythonProcess::ReadLine() {
-  const absl::Time deadline = absl::Now() + options_.call_limit;
+  const absl::Time deadline = absl::Now() + call_limit_;
   while (true) {
     if (const size_t end = received_.find('\n'); end != std::string::npos) {
       std::string line = received_.substr(0, end);
@@ -209,7 +215,7 @@ std::string PythonProcess::ReadLine() {
       FailEnded("answers too much", /*permanent=*/true);
     }
     if (absl::Now() > deadline) {
-      FailEnded(absl::StrCat("did not answer for ", absl::FormatDuration(options_.call_limit),
+      FailEnded(absl::StrCat("did not answer for ", absl::FormatDuration(call_limit_),
                              ", perhaps because of an endless loop"),
                 /*permanent=*/true);
     }

@@ -34,42 +34,31 @@ struct SeenTokens : DecodingCache {
   at::Tensor positions;
 };
 
-absl::Status ToStatus(const NetworkError& error) {
-  return error.permanent() ? absl::InvalidArgumentError(error.what())
-                           : absl::UnavailableError(error.what());
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<PythonNetwork>> PythonNetwork::Create(
     const Options& options, const catalogue::Parameters& parameters, absl::string_view encoding,
     const catalogue::Parameters& encoding_parameters, const NetworkShape& shape,
     ParameterLayout& layout) {
-  ASSIGN_OR_RETURN(
-      std::unique_ptr<PythonProcess> child,
-      PythonProcess::Start({.interpreter = options.interpreter, .call_limit = options.limit}));
+  ASSIGN_OR_RETURN(std::unique_ptr<PythonProcess> child,
+                   PythonProcess::Start(options.interpreter, options.limit));
   std::vector<uint32_t> seeds;
   for (const uint64_t seed : options.weight_seeds) {
     seeds.push_back(SeedOf(seed, random::Purpose::kWeights, 0, 0));
   }
   const std::string& arguments = parameters.String("arguments");
-  json declared;
-  try {
-    declared = child->Call({{"do", "build"},
-                            // The process has another working directory.
-                            {"archive", std::filesystem::absolute(options.archive).string()},
-                            {"class", parameters.String("class")},
-                            {"arguments", json::parse(arguments.empty() ? "{}" : arguments)},
-                            {"vocabulary", shape.input_columns},
-                            {"outputs", shape.output_columns},
-                            {"dtype", options.precision},
-                            {"threads", 1},
-                            {"heads", parameters.Int("heads")},
-                            {"numbers", shape.has_numbers},
-                            {"seeds", seeds}});
-  } catch (const NetworkError& error) {
-    return ToStatus(error);
-  }
+  ASSIGN_OR_RETURN(const json declared,
+                   child->TryCall({{"do", "build"},
+                                   // The process has another working directory.
+                                   {"archive", std::filesystem::absolute(options.archive).string()},
+                                   {"class", parameters.String("class")},
+                                   {"arguments", json::parse(arguments.empty() ? "{}" : arguments)},
+                                   {"vocabulary", shape.input_columns},
+                                   {"outputs", shape.output_columns},
+                                   {"dtype", options.precision},
+                                   {"heads", parameters.Int("heads")},
+                                   {"numbers", shape.has_numbers},
+                                   {"seeds", seeds}}));
   std::unique_ptr<PythonNetwork> network(
       new PythonNetwork(std::move(child), options, shape.output_columns));
   for (const json& slot : declared["state"]) {
@@ -113,17 +102,13 @@ absl::Status PythonNetwork::Bind(ParameterArena& arena) {
   };
   std::vector<int64_t> offsets;
   for (const auto& slot : arena.layout().slots()) offsets.push_back(slot.offset);
-  try {
-    (void)child_->Call({{"do", "bind"},
-                        {"bytes", child_->state().bytes()},
-                        {"row", arena.layout().row_size()},
-                        {"offsets", offsets},
-                        {"parameters", offset(arena.parameters())},
-                        {"gradients", offset(arena.gradients())}});
-  } catch (const NetworkError& error) {
-    return ToStatus(error);
-  }
-  return absl::OkStatus();
+  return child_
+      ->TryCall({{"do", "bind"},
+                 {"row", arena.layout().row_size()},
+                 {"offsets", offsets},
+                 {"parameters", offset(arena.parameters())},
+                 {"gradients", offset(arena.gradients())}})
+      .status();
 }
 
 void PythonNetwork::WarnOfNumbers(int64_t member) const {
@@ -140,14 +125,11 @@ void PythonNetwork::WarnOfNumbers(int64_t member) const {
 
 void PythonNetwork::KeepAttention(int64_t member, const at::TensorOptions& options,
                                   Capture& capture) const {
-  json request = {{"do", "attention"}, {"member", member}};
   try {
-    const std::vector<int64_t> shape = child_->Call(request)["shape"];  // [layers, B, H, n, n]
+    const std::vector<int64_t> shape =  // [layers, B, H, n, n]
+        child_->Call({{"do", "attention"}, {"member", member}, {"at", used_}})["shape"];
     SharedMemory& memory = child_->inputs();
     memory.Reserve(used_ + c10::multiply_integers(shape) * options.dtype().itemsize());
-    request["at"] = used_;
-    request["bytes"] = memory.bytes();
-    (void)child_->Call(request);
     const at::Tensor maps = at::from_blob(memory.start() + used_, shape, options).clone();
     for (int64_t layer = 0; layer < maps.size(0); ++layer) {
       capture.attention_probabilities.push_back(maps.narrow(0, layer, 1));
@@ -221,8 +203,7 @@ at::Tensor PythonNetwork::Run(const ParameterSet& parameters, const NetworkInput
                         {"logits", logits_at},
                         {"gradient", gradient_at},
                         {"bias", bias_at},
-                        {"bias_gradient", bias_gradient_at}}},
-                      {"bytes", memory.bytes()}});
+                        {"bias_gradient", bias_gradient_at}}}});
   if (pass.capture != nullptr && pass.capture->keep_attention && gives_attention_) {
     KeepAttention(member, options, *pass.capture);
   }

@@ -29,7 +29,7 @@ class PythonNetwork : public Network {
  public:
   struct Options {
     std::string interpreter;
-    // Of each call (PythonProcess::Options).
+    // Of each call (PythonProcess::Start).
     absl::Duration limit = absl::Minutes(10);
     // The archive of the module's files (specification/network_files.h).
     std::string archive;
