@@ -4,15 +4,19 @@
 Both train the same module, the size of the paper's encoder, on batches of 128 sequences of 40 + 40 tokens, with one thread
 each for the module and for the worker. Alternates between the two, because the machine's speed drifts.
 
-  python_network_steps.py [--steps N] [--rounds N]    needs LENGTHWISE_PYTHON_NETWORKS, or a python3 with PyTorch, and the
-                                                      built programs (LENGTHWISE, default bazel-bin/client/lengthwise)
+  python_network_steps.py [--steps N] [--rounds N]
+
+Needs a Python with PyTorch (LENGTHWISE_PYTHON_NETWORKS, default python3) and the built programs (LENGTHWISE, default
+bazel-bin/client/lengthwise).
 """
 
 import argparse
 import json
 import os
+import shlex
 import statistics
 import subprocess
+import sys
 import tempfile
 
 MODULE = """
@@ -67,6 +71,13 @@ evaluation: {lengths: 40, sequences: 1}
 """
 
 
+def output_of(command, folder):
+    done = subprocess.run(command, cwd=folder, check=False, capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(f"{shlex.join(command)} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--steps", type=int, default=50)
@@ -74,26 +85,20 @@ def main():
     arguments = parser.parse_args()
     lengthwise = os.path.abspath(os.environ.get("LENGTHWISE", "bazel-bin/client/lengthwise"))
     python = os.environ.get("LENGTHWISE_PYTHON_NETWORKS", "python3")
+    if subprocess.run([python, "-c", "import torch"], check=False, capture_output=True).returncode != 0:
+        sys.exit(f"{python} has no PyTorch: set LENGTHWISE_PYTHON_NETWORKS to a Python that has it, such as /usr/bin/python3")
     plain, ours = [], []
     with tempfile.TemporaryDirectory() as folder:
         for name, text in (("net.py", MODULE), ("loop.py", LOOP), ("steps.yaml", SPECIFICATION)):
             with open(os.path.join(folder, name), "w") as file:
                 file.write(text.replace("STEPS", str(arguments.steps)))
         for number in range(arguments.rounds):
-            loop = subprocess.run([python, "loop.py"], cwd=folder, check=True, capture_output=True, text=True)
-            plain.append(float(loop.stdout))
+            plain.append(float(output_of([python, "loop.py"], folder)))
             where = ["--data_dir", f"data{number}"]
-            run = [lengthwise, "run", "steps.yaml", *where, "--device", "cpu", "--threads", "1", "--workers", "1"]
-            subprocess.run(run, cwd=folder, check=True, capture_output=True)
-            shown = subprocess.run(
-                [lengthwise, "show", "steps-1/0", *where, "-o", "json"],
-                cwd=folder,
-                check=True,
-                capture_output=True,
-                text=True,
-            )
-            outcome = json.loads(shown.stdout)["outcome"]
-            ours.append(outcome["training_seconds"] / arguments.steps)
+            one = ["--device", "cpu", "--threads", "1", "--workers", "1"]
+            output_of([lengthwise, "run", "steps.yaml", *where, *one], folder)
+            shown = json.loads(output_of([lengthwise, "show", "steps-1/0", *where, "-o", "json"], folder))
+            ours.append(shown["outcome"]["training_seconds"] / arguments.steps)
             print(f"plain loop {plain[-1]:.4f} s, lengthwise {ours[-1]:.4f} s a step", flush=True)
     ratio = statistics.median(ours) / statistics.median(plain)
     print(f"medians: plain {statistics.median(plain):.4f} s, lengthwise {statistics.median(ours):.4f} s, ratio {ratio:.3f}")
