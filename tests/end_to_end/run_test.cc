@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -17,6 +18,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
@@ -492,6 +494,53 @@ TEST(RunTest, EndsItsProcessesWhenInterrupted) {
   EXPECT_EQ(exit->code, 130) << exit->ToString() << "\n" << Output(directory);
   const std::vector<std::string> left = LeftRunning(directory);
   EXPECT_TRUE(left.empty()) << absl::StrJoin(left, "\n");
+}
+
+// The first step of the module writes the id of its process into a file.
+TEST(RunTest, InterruptedModuleKeepsItsSteps) {
+  const std::vector<std::string> flags = ModuleFlags();
+  if (flags.empty()) GTEST_SKIP() << "no Python here has PyTorch";
+  setenv("LENGTHWISE_PYTHON_NETWORKS", flags.back().c_str(), 1);
+  const std::string directory = ::testing::TempDir() + "/interrupted_module";
+  setenv("XDG_CACHE_HOME", directory.c_str(), 1);
+  const std::string specification = WriteSpecification(directory, kForEver);
+  std::string text = ContentsOf(specification);
+  absl::StrReplaceAll({{"{name: encoder, blocks: 1, heads: 2, d_model: 16}",
+                        "{name: python, file: net.py, class: Net}"},
+                       {"[sin_cos, {name: sin_cos, randomized: true}]", "own"}},
+                      &text);
+  std::ofstream(specification) << text;
+  const std::string trains = directory + "/trains";
+  std::ofstream(directory + "/net.py")
+      << "import os, torch\n"
+         "class Net(torch.nn.Module):\n"
+         "    def __init__(self, vocabulary, outputs):\n"
+         "        super().__init__()\n"
+         "        self.out = torch.nn.Embedding(vocabulary, outputs)\n"
+         "    def forward(self, tokens):\n"
+         "        if self.training and not os.path.exists('"
+      << trains << "'):\n            with open('" << trains
+      << ".new', 'w') as file:\n                file.write(str(os.getpid()))\n"
+      << "            os.rename('" << trains << ".new', '" << trains << "')\n"
+      << "        return self.out(tokens)\n";
+  auto run = StartClient(directory, {"run", specification, "--device", "cpu", "--workers", "1"});
+  const absl::Time deadline = absl::Now() + kDeadline;
+  while (!std::filesystem::exists(trains)) {
+    ASSERT_TRUE(absl::Now() < deadline && !run->Poll().has_value()) << Output(directory);
+    absl::SleepFor(absl::Milliseconds(20));
+  }
+  run->Signal(SIGINT);
+  const auto exit = run->WaitFor(kDeadline);
+  ASSERT_TRUE(exit) << Output(directory);
+  EXPECT_EQ(exit->code, 130) << exit->ToString() << "\n" << Output(directory);
+  EXPECT_THAT(LeftRunning(directory), IsEmpty());
+  // Its environment lacks kMark. A process that has ended has no command line.
+  const std::string command = "/proc/" + ContentsOf(trains) + "/cmdline";
+  while (!ContentsOf(command).empty() && absl::Now() < deadline) {
+    absl::SleepFor(absl::Milliseconds(20));
+  }
+  EXPECT_EQ(ContentsOf(command), "");
+  EXPECT_GT(Steps(directory, "tiny-1"), 0);
 }
 
 TEST(RunTest, EndedReaderOfTheOutputCostsNoProgress) {
