@@ -5,6 +5,7 @@
 // Durations are printed, not asserted: deadlines allow for a busy machine.
 #include <algorithm>
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -15,7 +16,9 @@
 #include <string>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
@@ -67,7 +70,9 @@ class SlurmTest : public testing::Test {
     delete missing_;
   }
 
-  SlurmTest() : directory_(EmptyDirectory()), server_(directory_ + "/server", absl::Seconds(60)) {}
+  SlurmTest()
+      : directory_(EmptyDirectory()),
+        server_(directory_ + "/server", absl::Seconds(60), {"--allow_python_networks"}) {}
 
   static std::string EmptyDirectory() {
     std::string directory = absl::StrCat(
@@ -159,6 +164,12 @@ class SlurmTest : public testing::Test {
 
   bool NoJobIsLeft() const { return cluster_->JobsLeft(JobName()).empty(); }
 
+  // Expects that a fleet trains an experiment of two packs of one trial each, which `submit`
+  // creates, although another job takes a node meanwhile. `flags` are those of a worker beside the
+  // fleet.
+  void ExpectTheFleetFollowsTheQueue(const std::function<std::string(Server&)>& submit,
+                                     const std::vector<std::string>& flags = {});
+
   static SlurmCluster* cluster_;
   static absl::Status* missing_;
   const std::string directory_;
@@ -173,10 +184,11 @@ absl::Time TimeOf(const v1::Event& event) {
   return absl::FromUnixSeconds(event.time().seconds()) + absl::Nanoseconds(event.time().nanos());
 }
 
-TEST_F(SlurmTest, FleetFollowsTheQueue) {
+void SlurmTest::ExpectTheFleetFollowsTheQueue(const std::function<std::string(Server&)>& submit,
+                                              const std::vector<std::string>& flags) {
   const auto up = StartUp({"--max", "2"});
   const absl::Time submitted = absl::Now();
-  const std::string experiment = Submit(server_, kSpecification);
+  const std::string experiment = submit(server_);
   ASSERT_TRUE(Await([&] { return AliveWorkers() == 2; })) << "one worker for each pack";
   Print("two workers alive after the submission", submitted);
 
@@ -217,14 +229,39 @@ TEST_F(SlurmTest, FleetFollowsTheQueue) {
   EXPECT_TRUE(up->WaitFor(kDeadline)->ok());
 
   // The same experiment without disturbance.
-  Server undisturbed(directory_ + "/undisturbed", absl::Seconds(60));
+  Server undisturbed(directory_ + "/undisturbed", absl::Seconds(60), {"--allow_python_networks"});
   undisturbed.Start();
-  const auto worker = end_to_end::StartWorker(undisturbed, directory_ + "/undisturbed");
-  Watcher expected(undisturbed, Submit(undisturbed, kSpecification));
+  const auto worker =
+      end_to_end::StartWorker(undisturbed, directory_ + "/undisturbed", kWorker, flags);
+  Watcher expected(undisturbed, submit(undisturbed));
   EXPECT_FALSE(expected.WatchUntil([](const v1::Event&) { return false; }));
   const end_to_end::History history = end_to_end::Fold(expected.events());
   EXPECT_EQ(history.loss_curves.size(), 2U);
   EXPECT_TRUE(end_to_end::Fold(watcher.events()) == history);
+}
+
+TEST_F(SlurmTest, FleetFollowsTheQueue) {
+  ExpectTheFleetFollowsTheQueue([](Server& server) { return Submit(server, kSpecification); });
+}
+
+// Workers of the fleet get their Python from the environment, and the module from the server.
+TEST_F(SlurmTest, FleetTrainsAModule) {
+  const std::vector<std::string> flags = end_to_end::ModuleFlags();
+  if (flags.empty()) GTEST_SKIP() << "no Python here has PyTorch";
+  setenv("XDG_CACHE_HOME", directory_.c_str(), 1);
+  setenv("LENGTHWISE_WORKER_FLAGS", absl::StrJoin(flags, " ").c_str(), 1);
+  const absl::Cleanup restore = [] { unsetenv("LENGTHWISE_WORKER_FLAGS"); };
+  ExpectTheFleetFollowsTheQueue(
+      [](Server& server) {
+        return Submit(
+            server, absl::StrReplaceAll(kSpecification,
+                                        {{"{name: encoder, blocks: 1, heads: 2, d_model: 16}",
+                                          end_to_end::UploadModule(server)},
+                                         {"[none, sin_cos]",
+                                          "[own, {name: own, randomized: true, max_position: 64}]"},
+                                         {"steps: 12000", "steps: 6000"}}));
+      },
+      flags);
 }
 
 TEST_F(SlurmTest, SubmitsNothingThatNoNodeCanRun) {
