@@ -51,6 +51,26 @@ TEST(LinearTest, AgreesWithPlainOperatorsInDouble) {
   }
 }
 
+TEST(LinearTest, Bfloat16IsFloat32RoundedOnce) {
+  const auto rounded = [](const at::Tensor& x) { return x.to(at::kBFloat16).to(at::kFloat); };
+  const auto in_bfloat16 = [](const Tensors& x) {
+    const Bfloat16Products products;
+    return WithBias(x);
+  };
+  const auto in_float32 = [&](Tensors x) {
+    for (at::Tensor& tensor : x) tensor = rounded(tensor);
+    return rounded(WithBias(x));
+  };
+  for (const int64_t members : {1, 3}) {
+    const Tensors inputs = LinearInputs(members, 64, 192);
+    const Tensors actual = Differentiate(inputs, at::kFloat, in_bfloat16),
+                  expected = Differentiate(inputs, at::kFloat, in_float32);
+    for (size_t i = 0; i < expected.size(); ++i) {
+      EXPECT_TRUE(at::equal(actual[i], expected[i])) << members << " members, tensor " << i;
+    }
+  }
+}
+
 TEST(LinearTest, TwoThreadsGiveTheBitsOfOne) { ExpectSameBits(LinearInputs(1, 64, 192), WithBias); }
 
 TEST(LinearTest, APackGivesTheBitsOfItsMembers) {

@@ -30,59 +30,61 @@ kernels::LinearShape ShapeOf(const at::Tensor& features, const at::Tensor& weigh
           .outputs = weight.size(2)};
 }
 
-// All tensors are contiguous.
+// Operands are contiguous, all of them float32 or bfloat16. As in products.cc, sums are float32,
+// and what is bfloat16 is rounded once.
 class Fused : public torch::autograd::Function<Fused> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& features,
                             const at::Tensor& weight, const std::optional<at::Tensor>& bias) {
-    at::Tensor y = at::empty({features.size(0), features.size(1), features.size(2), weight.size(2)},
-                             features.options());
-    kernels::Linear(ShapeOf(features, weight), features.const_data_ptr<float>(),
-                    weight.const_data_ptr<float>(),
-                    bias.has_value() ? bias->const_data_ptr<float>() : nullptr,
-                    y.mutable_data_ptr<float>(), OnThreads);
+    const at::Tensor x = Widened(features), w = Widened(weight),
+                     b = bias.has_value() ? Widened(*bias) : at::Tensor();
+    at::Tensor y = at::empty({x.size(0), x.size(1), x.size(2), w.size(2)}, x.options());
+    kernels::Linear(ShapeOf(x, w), x.const_data_ptr<float>(), w.const_data_ptr<float>(),
+                    b.defined() ? b.const_data_ptr<float>() : nullptr, y.mutable_data_ptr<float>(),
+                    OnThreads);
     context->save_for_backward({features, weight});
     context->saved_data["bias"] = bias.has_value();
-    return y;
+    return y.to(features.scalar_type());
   }
 
   static variable_list backward(AutogradContext* context, variable_list gradients) {
     const variable_list saved = context->get_saved_variables();
-    const at::Tensor &features = saved[0], &weight = saved[1];
-    const kernels::LinearShape shape = ShapeOf(features, weight);
-    const at::Tensor gradient = gradients[0].contiguous();
-    at::Tensor features_gradient, bias_gradient;
+    const at::Tensor x = Widened(saved[0]), w = Widened(saved[1]),
+                     gradient = Widened(gradients[0]).contiguous();
+    const kernels::LinearShape shape = ShapeOf(x, w);
+    at::Tensor of_x, of_w = at::empty_like(w), of_bias;
     if (context->needs_input_grad(0)) {
-      features_gradient = at::empty_like(features);
+      of_x = at::empty_like(x);
       kernels::LinearInputGradient(shape, gradient.const_data_ptr<float>(),
-                                   weight.const_data_ptr<float>(),
-                                   features_gradient.mutable_data_ptr<float>(), OnThreads);
+                                   w.const_data_ptr<float>(), of_x.mutable_data_ptr<float>(),
+                                   OnThreads);
     }
-    at::Tensor weight_gradient = at::empty_like(weight);
     if (context->saved_data["bias"].toBool()) {
-      bias_gradient = at::empty({shape.members, shape.outputs}, weight.options());
+      of_bias = at::empty({shape.members, shape.outputs}, w.options());
     }
-    kernels::LinearWeightGradient(
-        shape, features.const_data_ptr<float>(), gradient.const_data_ptr<float>(),
-        weight_gradient.mutable_data_ptr<float>(),
-        bias_gradient.defined() ? bias_gradient.mutable_data_ptr<float>() : nullptr, OnThreads);
-    return {features_gradient, weight_gradient, bias_gradient};
+    kernels::LinearWeightGradient(shape, x.const_data_ptr<float>(),
+                                  gradient.const_data_ptr<float>(), of_w.mutable_data_ptr<float>(),
+                                  of_bias.defined() ? of_bias.mutable_data_ptr<float>() : nullptr,
+                                  OnThreads);
+    variable_list result = {of_x, of_w, of_bias};
+    for (at::Tensor& one : result) {
+      if (one.defined()) one = one.to(saved[0].scalar_type());
+    }
+    return result;
   }
 };
 
-// Returns true if our kernels support the tensors and are faster: float32 on the CPU, enough rows
-// to amortize packing the weights, and weights that fit in a core's caches.
-bool CanFuseLinear(const at::Tensor& features, const at::Tensor& weight) {
-  return features.device().is_cpu() && features.scalar_type() == at::kFloat &&
-         !Bfloat16Products::Active() && features.size(1) * features.size(2) >= kLeastRows &&
-         weight.size(1) <= kMostColumns && weight.size(2) <= kMostColumns;
+// Returns true if our kernels support the operands and are faster: on the CPU, enough rows to
+// amortize packing the weights, and weights that fit in a core's caches.
+bool CanFuseLinear(const at::Tensor& x, const at::Tensor& w) {
+  return x.is_cpu() && HasKernelType(x.scalar_type()) && x.size(1) * x.size(2) >= kLeastRows &&
+         w.size(1) <= kMostColumns && w.size(2) <= kMostColumns;
 }
 
-// `bias` may be undefined.
-at::Tensor FusedLinear(const at::Tensor& features, const at::Tensor& weight,
-                       const at::Tensor& bias) {
-  return Fused::apply(features.contiguous(), weight.contiguous(),
-                      bias.defined() ? std::optional<at::Tensor>(bias.contiguous()) : std::nullopt);
+// `b` may be undefined.
+at::Tensor FusedLinear(const at::Tensor& x, const at::Tensor& w, const at::Tensor& b) {
+  return Fused::apply(x.contiguous(), w.contiguous(),
+                      b.defined() ? std::optional<at::Tensor>(b.contiguous()) : std::nullopt);
 }
 
 }  // namespace
@@ -108,21 +110,18 @@ at::Tensor Product(const at::Tensor& a, const at::Tensor& b) {
 }
 
 at::Tensor Linear(const at::Tensor& features, const at::Tensor& weight) {
-  if (CanFuseLinear(features, weight)) return FusedLinear(features, weight, at::Tensor());
-  const int64_t members = features.size(0), rows = features.size(1), columns = features.size(2);
-  const at::Tensor x = Operand(features), w = Operand(weight);
-  const at::Tensor product = members == 1 ? MatrixProduct(x.flatten(0, 2), w.squeeze(0))
-                                          : MatrixProduct(x.flatten(1, 2), w);
-  return product.view({members, rows, columns, w.size(2)}).to(features.scalar_type());
+  return Linear(features, weight, at::Tensor());
 }
 
 at::Tensor Linear(const at::Tensor& features, const at::Tensor& weight, const at::Tensor& bias) {
-  if (CanFuseLinear(features, weight)) return FusedLinear(features, weight, bias);
-  const int64_t members = features.size(0), rows = features.size(1), columns = features.size(2);
-  const at::Tensor x = Operand(features), w = Operand(weight), b = Operand(bias);
-  const at::Tensor sum = members == 1 ? MatrixProduct(x.flatten(0, 2), w.squeeze(0), b.squeeze(0))
-                                      : MatrixProduct(x.flatten(1, 2), w, b);
-  return sum.view({members, rows, columns, w.size(2)}).to(features.scalar_type());
+  const at::Tensor x = Operand(features), w = Operand(weight),
+                   b = bias.defined() ? Operand(bias) : bias;
+  if (CanFuseLinear(x, w)) return FusedLinear(x, w, b).to(features.scalar_type());
+  const bool alone = x.size(0) == 1;
+  const at::Tensor rows = x.flatten(alone ? 0 : 1, 2), matrix = alone ? w.squeeze(0) : w;
+  const at::Tensor y = b.defined() ? MatrixProduct(rows, matrix, alone ? b.squeeze(0) : b)
+                                   : MatrixProduct(rows, matrix);
+  return y.view({x.size(0), x.size(1), x.size(2), w.size(2)}).to(features.scalar_type());
 }
 
 at::Tensor SplitHeads(const at::Tensor& features, int64_t heads) {

@@ -32,15 +32,15 @@ class Bfloat16Products {
 // unchanged.
 at::Tensor Operand(const at::Tensor& tensor);
 
-// Converts bfloat16 to float32 for operations other than products; leaves other types unchanged.
+// Converts bfloat16 to float32; leaves other types unchanged.
 at::Tensor Widened(const at::Tensor& tensor);
 
 // Returns MatrixProduct of the operands, in the type of `a`. Accumulates in float32.
 at::Tensor Product(const at::Tensor& a, const at::Tensor& b);
 
 // Returns x W, [P, B, n, d_out] in the features' type: `features` [P, B, n, d_in], `weight` [P,
-// d_in, d_out], product in bfloat16 while Bfloat16Products is active. Many float32 rows on the CPU
-// with small weights use our own kernels. Everything else uses LibTorch's: one matrix product if P
+// d_in, d_out], product in bfloat16 while Bfloat16Products is active. Many rows on the CPU with
+// small weights use our own kernels. Everything else uses LibTorch's: one matrix product if P
 // is 1, otherwise a batched one.
 at::Tensor Linear(const at::Tensor& features, const at::Tensor& weight);
 

@@ -14,6 +14,7 @@
 #include "ATen/ops/matmul.h"
 #include "ATen/ops/mm.h"
 #include "models/layers/kernel_calls.h"
+#include "models/layers/layers.h"
 #include "torch/csrc/autograd/custom_function.h"
 
 namespace lengthwise::models {
@@ -89,16 +90,20 @@ class CutProduct : public torch::autograd::Function<CutProduct> {
                             const std::optional<at::Tensor>& bias) {
     context->save_for_backward({a, b});
     context->saved_data["bias"] = bias.has_value();
-    return Multiplied(a, b, bias.value_or(at::Tensor()));
+    return Multiplied(Widened(a), Widened(b), bias.has_value() ? Widened(*bias) : at::Tensor())
+        .to(a.scalar_type());
   }
 
   static variable_list backward(AutogradContext* context, variable_list gradients) {
     const variable_list saved = context->get_saved_variables();
-    const at::Tensor &a = saved[0], &b = saved[1], &gradient = gradients[0];
+    const at::Tensor &a = saved[0], &b = saved[1], gradient = Widened(gradients[0]);
     variable_list result(3);
-    if (context->needs_input_grad(0)) result[0] = Multiplied(gradient, b.transpose(1, 2));
-    if (context->needs_input_grad(1)) result[1] = Multiplied(a.transpose(1, 2), gradient);
+    if (context->needs_input_grad(0)) result[0] = Multiplied(gradient, Widened(b).transpose(1, 2));
+    if (context->needs_input_grad(1)) result[1] = Multiplied(Widened(a).transpose(1, 2), gradient);
     if (context->saved_data["bias"].toBool()) result[2] = gradient.sum(1);
+    for (at::Tensor& one : result) {
+      if (one.defined()) one = one.to(a.scalar_type());
+    }
     return result;
   }
 };

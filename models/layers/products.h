@@ -1,6 +1,9 @@
 // Matrix products, forward and backward, on several threads of a CPU. Their shape alone determines
 // how they are cut into pieces, and each piece is one product of LibTorch's on one thread, so
 // results do not depend on the number of threads.
+//
+// Products of bfloat16 are those of the same numbers in float32, rounded once: LibTorch's own are
+// slow on CPUs without instructions for them, and their bits depend on the CPU.
 #ifndef LENGTHWISE_MODELS_LAYERS_PRODUCTS_H_
 #define LENGTHWISE_MODELS_LAYERS_PRODUCTS_H_
 

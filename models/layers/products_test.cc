@@ -87,6 +87,30 @@ TEST(MatrixProductTest, AddsTheBias) {
   }
 }
 
+TEST(MatrixProductTest, Bfloat16IsFloat32RoundedOnce) {
+  const auto expect = [](const Tensors& inputs, const Function& product) {
+    const auto in_float32 = [&](Tensors x) {
+      for (at::Tensor& tensor : x) tensor = tensor.to(at::kFloat);
+      return product(x).to(at::kBFloat16);
+    };
+    const Tensors actual = Differentiate(inputs, at::kBFloat16, product),
+                  expected = Differentiate(inputs, at::kBFloat16, in_float32);
+    for (size_t i = 0; i < expected.size(); ++i) {
+      EXPECT_EQ(actual[i].scalar_type(), at::kBFloat16);
+      EXPECT_TRUE(at::equal(actual[i], expected[i]))
+          << inputs[0].sizes() << " by " << inputs[1].sizes() << ", tensor " << i;
+    }
+  };
+  for (const Operands& of : Cases()) {
+    // The gradients of a broadcast operand are added up in its type.
+    if (of.a.size() > 3) continue;
+    expect({Numbers(of.a, 1).add(0.5), Numbers(of.b, 2)},
+           [&](const Tensors& x) { return MatrixProduct(View(x[0], of), View(x[1], of)); });
+  }
+  expect({Numbers({3, 300, 40}, 1), Numbers({3, 40, 2000}, 2), Numbers({3, 2000}, 3)},
+         [](const Tensors& x) { return MatrixProduct(x[0], x[1], x[2]); });
+}
+
 TEST(MatrixProductTest, BitsDoNotDependOnTheNumberOfThreads) {
   for (const Operands& of : Cases()) {
     const Tensors inputs = {Numbers(of.a, 1).add(0.5), Numbers(of.b, 2)};
