@@ -24,19 +24,22 @@ done
 [ $rehearse = yes ] || skip_without_cuda
 find_libraries
 END_BY=$([ $again = yes ] && echo 190 || echo 385)
-device=cuda precision=bfloat16 packs=(1 30) lengths=(20 40) drawn=1..40 steps=60
-[ $rehearse = no ] || device=cpu precision=float32 packs=(1 2) lengths=(2) drawn=1..2 steps=2
+# What decides comes first, because a lease may end before the rest.
+device=cuda precision=bfloat16 packs=(30 1) lengths=(40 20) drawn=1..40 steps=60
+[ $rehearse = no ] || device=cpu packs=(2 1) lengths=(2) drawn=1..2 steps=2
 step_program=("$BIN/benchmarks/training_step" --device $device --encoding randomized_relative --precisions $precision)
 steps_file=$results/steps.jsonl log=$results/log.txt
 : >"$steps_file"
 : >"$log"
 
-# On a device a skipped test is a failure; in a rehearsal each must start and skip.
+# On a device tests must pass, none skipped; in a rehearsal they must start and skip.
 tests_ran() {
   local output status=0
   output=$("${@:2}" 2>&1) || status=$?
   printf '%s\n' "$output" | tee -a "$results/cuda_tests.log" | grep -E '^\[  (PASSED|FAILED|SKIPPED) |Failure' | sort | uniq -c
-  [ $status = 0 ] && { [ "$1" = yes ] || ! grep -q '^\[  SKIPPED' <<<"$output"; }
+  [ $status = 0 ] || return 1
+  [ "$1" = no ] || { grep -q '^\[  SKIPPED' <<<"$output"; return; }
+  grep -q '^\[  PASSED  \] [1-9]' <<<"$output" && ! grep -q '^\[  SKIPPED' <<<"$output"
 }
 
 export results
@@ -46,14 +49,19 @@ export -f tests_ran
 # messages are appended to the log.
 append() { check "$1" bash -c 'exec "${@:3}" >>"$1" 2>>"$2"' _ "$2" "$log" "${@:3}"; }
 
+attention=("$BIN/models/attention/tests" --tests_of=models/attention/fused_cuda_test.cc)
+feed_forward=("$BIN/models/layers/tests" --tests_of=models/layers/fused_layers_cuda_test.cc --gtest_filter='*OnTensorCores*')
+
 tests() {
   step "the kernels on tensor cores against double precision, and the same bits again"
-  local attention=("$BIN/models/attention/tests" --tests_of=models/attention/fused_cuda_test.cc)
-  local feed_forward=("$BIN/models/layers/tests" --tests_of=models/layers/fused_layers_cuda_test.cc --gtest_filter='*OnTensorCores*')
   limit=60
   check "attention on tensor cores" bash -c 'tests_ran "$@"' _ $rehearse "${native[@]}" "${attention[@]}" --gtest_filter='TensorAttentionCuda*'
   limit=20
   check "feed-forward on tensor cores" bash -c 'tests_ran "$@"' _ $rehearse "${native[@]}" "${feed_forward[@]}"
+}
+
+races() {
+  step "races"
   if [ $rehearse = yes ] || ! command -v compute-sanitizer >/dev/null; then
     echo "no compute-sanitizer: races are not looked for"
     return
@@ -89,7 +97,7 @@ steps() {
     append "$pack at lengths ${lengths[*]}, --kernels plain" "$steps_file" "${native[@]}" "${step_program[@]}" --kernels plain \
       --packs "$pack" --lengths "${lengths[@]}" --steps $steps
     append "PyTorch, $pack" "$steps_file" "$PYTHON" benchmarks/pytorch_ensemble_step.py --device $device --precision $precision \
-      --mode eager --packs "$pack" --lengths "${lengths[@]}" --steps $steps
+      --mode eager --packs "$pack" --lengths "${lengths[@]}" "$drawn" --steps $steps
   done
   "$PYTHON" benchmarks/gpu_tables.py "$steps_file"
 }
@@ -100,8 +108,8 @@ kernel_times() {
   if [ $rehearse = no ] && command -v ncu >/dev/null; then
     # The launches of the first step, which is not recorded.
     append "ncu" "$results/kernels.csv" "${native[@]}" ncu --metrics gpu__time_duration.sum --clock-control none --csv \
-      --print-units base --kernel-name-base demangled --launch-count 900 "${step_program[@]}" --kernels fused --packs "${packs[-1]}" \
-      --lengths "${lengths[-1]}" --steps 1
+      --print-units base --kernel-name-base demangled --launch-count 900 "${step_program[@]}" --kernels fused --packs "${packs[0]}" \
+      --lengths "${lengths[0]}" --steps 1
     "$PYTHON" benchmarks/gpu_tables.py "$results/kernels.csv"
     return
   fi
@@ -122,6 +130,7 @@ fi
 tests
 variants
 steps
+races
 # Last, because it is the first that can be done without.
 [ $again = yes ] || kernel_times
 finish
