@@ -1,11 +1,11 @@
 #include "server/simulation/promise.h"
 
 #include <algorithm>
-#include <limits>
+#include <tuple>
 
-#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "proto/trial_counts.h"
 #include "server/coordination/messages.h"
 #include "server/coordination/names.h"
 #include "server/simulation/simulated_trial.h"
@@ -53,8 +53,7 @@ void Promise::CheckCommit(SimulatedStorage& store,
     if (full) CheckExperiment(store, experiment);
   }
   if (!full) return;
-  const auto unended = static_cast<int64_t>(store.UnendedTrials().size());
-  if (scheduler.queued() + scheduler.running() != unended) {
+  if (scheduler.queued() + scheduler.running() != store.CountUnendedTrials()) {
     Break("the scheduler lost or invented a trial");
   }
   if (const absl::Status status = scheduler.CheckInvariants(); !status.ok()) {
@@ -197,33 +196,27 @@ void Promise::CheckHistory(SimulatedStorage& store, const TrialRecord& trial) {
 void Promise::CheckExperiment(SimulatedStorage& store, const std::string& id) {
   const auto experiment = *store.writer().FindExperiment(id);
   if (!experiment.has_value()) return;
-  const auto trials =
-      *store.writer().ListTrials(experiment->key, 0, {}, std::numeric_limits<int64_t>::max());
-  int64_t queued = 0, running = 0, succeeded = 0, failed = 0, cancelled = 0;
-  for (const TrialRecord& trial : trials) {
-    queued += trial.state == v1::QUEUED ? 1 : 0;
-    running += trial.state == v1::RUNNING ? 1 : 0;
-    succeeded += trial.state == v1::SUCCEEDED ? 1 : 0;
-    failed += trial.state == v1::FAILED ? 1 : 0;
-    cancelled += trial.state == v1::CANCELLED ? 1 : 0;
-  }
   const v1::TrialCounts& counts = experiment->counts;
-  if (counts.queued() != queued || counts.running() != running || counts.succeeded() != succeeded ||
-      counts.failed() != failed || counts.cancelled() != cancelled) {
+  const v1::TrialCounts counted = store.CountTrials(experiment->key);
+  if (counts.queued() != counted.queued() || counts.running() != counted.running() ||
+      counts.succeeded() != counted.succeeded() || counts.failed() != counted.failed() ||
+      counts.cancelled() != counted.cancelled()) {
     Break(absl::StrCat("the trials of ", id, " are miscounted"));
   }
   const bool ended = experiment->end_time != NoTime();
-  if (ended != (queued + running == 0)) Break(absl::StrCat(id, " has ended, or has not"));
+  if (ended != (UnendedTrials(counted) == 0)) Break(absl::StrCat(id, " has ended, or has not"));
 }
 
 void Promise::Started(SimulatedStorage& store, absl::Time now) {
   // A lease without trials, whose experiment was deleted, holds nothing up.
+  std::set<int64_t> running;
+  for (const auto& [trial, placement] : store.UnendedTrials()) {
+    if (trial.state == v1::RUNNING) running.insert(trial.token);
+  }
   const std::vector<LeaseRecord> leases = *store.writer().ListLeases();
   for (const LeaseRecord& lease : leases) {
-    const bool runs = absl::c_any_of(store.UnendedTrials(), [&](const auto& unended) {
-      return unended.trial.state == v1::RUNNING && unended.trial.token == lease.token;
-    });
-    if (runs || !store.writer().ListCancelledTrials(lease.token)->empty()) {
+    if (running.contains(lease.token) ||
+        !store.writer().ListCancelledTrials(lease.token)->empty()) {
       losses_count_from_ = now + kUnsettled;
     }
   }
@@ -258,18 +251,9 @@ void Promise::CheckRebuilt(SimulatedStorage& store, Scheduler& scheduler) {
 std::optional<Promise::Choice> Promise::ChoiceOf(SimulatedStorage& store, absl::Time now) {
   if (++leases_ % full_check_every_ != 0) return std::nullopt;
   Choice choice;
-  for (const auto& [trial, placement] : store.UnendedTrials()) {
-    if (trial.state == v1::RUNNING) {
-      ++choice.running[placement.owner];
-      continue;
-    }
-    if (trial.not_before != NoTime() && trial.not_before > now) continue;
-    if (!choice.priority.has_value() || placement.priority > *choice.priority) {
-      choice.priority = placement.priority;
-      choice.owners.clear();
-    }
-    if (placement.priority == *choice.priority) choice.owners.insert(placement.owner);
-  }
+  const auto owners = store.WaitingOwners(now);
+  if (!owners.empty()) std::tie(choice.priority, choice.owners) = *owners.rbegin();
+  choice.running = store.RunningTrialsByOwner();
   return choice;
 }
 
@@ -284,8 +268,8 @@ void Promise::CheckLease(SimulatedStorage& store, const std::optional<Choice>& c
     for (const v1::LeasedTrial& leased : response.lease().trials()) {
       const TrialPath path = *ParseTrialName(leased.trial());
       const auto trial = *store.writer().FindTrial(path.experiment, path.trial);
-      if (trial->token != token || trial->attempt != leased.attempt()) {
-        Break(absl::StrCat("a lease was offered again without ", trial->id));
+      if (!trial.has_value() || trial->token != token || trial->attempt != leased.attempt()) {
+        Break(absl::StrCat("a lease was offered again without ", leased.trial()));
       }
     }
     ++offered_again_;

@@ -49,6 +49,57 @@ std::vector<SimulatedStorage::Unended> SimulatedStorage::UnendedTrials() {
   return unended;
 }
 
+// The literals are values of v1::TrialState: partial indexes have these trials.
+static_assert(v1::QUEUED == 1 && v1::RUNNING == 2 && v1::SUCCEEDED == 3 && v1::FAILED == 4 &&
+              v1::CANCELLED == 5);
+
+int64_t SimulatedStorage::CountUnendedTrials() {
+  SqliteStatement query = connection_->Query(
+      "SELECT (SELECT count(*) FROM trials WHERE state = 1) + "
+      "(SELECT count(*) FROM trials WHERE state = 2)");
+  const int64_t count = query.Step() ? query.Int(0) : 0;
+  StopUnless(query.status());
+  return count;
+}
+
+v1::TrialCounts SimulatedStorage::CountTrials(int64_t experiment) {
+  SqliteStatement query = connection_->Query(
+      "SELECT sum(state = 1), sum(state = 2), sum(state = 3), sum(state = 4), sum(state = 5) "
+      "FROM trials WHERE experiment = ?1",
+      experiment);
+  v1::TrialCounts counts;
+  if (query.Step()) {
+    counts.set_queued(query.Int(0));
+    counts.set_running(query.Int(1));
+    counts.set_succeeded(query.Int(2));
+    counts.set_failed(query.Int(3));
+    counts.set_cancelled(query.Int(4));
+  }
+  StopUnless(query.status());
+  return counts;
+}
+
+std::map<int32_t, std::set<std::string>> SimulatedStorage::WaitingOwners(absl::Time now) {
+  SqliteStatement query = connection_->Query(
+      "SELECT DISTINCT x.priority, x.owner FROM trials t JOIN experiments x ON x.key = "
+      "t.experiment WHERE t.state = 1 AND t.not_before <= ?1",
+      now);
+  std::map<int32_t, std::set<std::string>> owners;
+  while (query.Step()) owners[static_cast<int32_t>(query.Int(0))].insert(query.String(1));
+  StopUnless(query.status());
+  return owners;
+}
+
+std::map<std::string, int64_t> SimulatedStorage::RunningTrialsByOwner() {
+  SqliteStatement query = connection_->Query(
+      "SELECT x.owner, count(*) FROM trials t JOIN experiments x ON x.key = t.experiment "
+      "WHERE t.state = 2 GROUP BY x.owner");
+  std::map<std::string, int64_t> counts;
+  while (query.Step()) counts[query.String(0)] = query.Int(1);
+  StopUnless(query.status());
+  return counts;
+}
+
 std::optional<LeaseRecord> SimulatedStorage::FindLease(int64_t token) {
   SqliteStatement query =
       connection_->Query("SELECT worker, size FROM leases WHERE token = ?1", token);
@@ -61,12 +112,25 @@ std::optional<LeaseRecord> SimulatedStorage::FindLease(int64_t token) {
 }
 
 std::vector<EventRecord> SimulatedStorage::Events(int64_t trial, int64_t start_position) {
+  // Trials here have few events: sorting them takes less than the server's query, which need not
+  // sort.
+  SqliteStatement query = connection_->Query(
+      "SELECT position, experiment, attempt, sequence, step, kind, payload FROM events "
+      "WHERE trial = ?1 AND position >= ?2 ORDER BY position",
+      trial, start_position);
   std::vector<EventRecord> events;
-  StopUnless(writer_->ForEachTrialEvent(trial, start_position,
-                                        [&](const EventRecord& event, absl::string_view) {
-                                          events.push_back(event);
-                                          return true;
-                                        }));
+  while (query.Step()) {
+    EventRecord& event = events.emplace_back();
+    event.position = query.Int(0);
+    event.experiment = query.Int(1);
+    event.trial = trial;
+    event.attempt = static_cast<int32_t>(query.Int(2));
+    event.sequence = query.Int(3);
+    event.step = query.Int(4);
+    event.kind = static_cast<int>(query.Int(5));
+    event.payload = query.String(6);
+  }
+  StopUnless(query.status());
   return events;
 }
 

@@ -4,10 +4,14 @@
 #define LENGTHWISE_SERVER_SIMULATION_SIMULATED_STORAGE_H_
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
+#include <string>
 #include <vector>
 
+#include "absl/time/time.h"
 #include "server/storage/sqlite_connection.h"
 #include "server/storage/storage.h"
 
@@ -34,6 +38,11 @@ class SimulatedStorage : public Storage {
     TrialPlacement placement;
   };
   std::vector<Unended> UnendedTrials();
+  int64_t CountUnendedTrials();
+  v1::TrialCounts CountTrials(int64_t experiment);
+  // Those with trials that may be leased at `now`, by priority.
+  std::map<int32_t, std::set<std::string>> WaitingOwners(absl::Time now);
+  std::map<std::string, int64_t> RunningTrialsByOwner();
   std::optional<LeaseRecord> FindLease(int64_t token);
   // In order of position, from `start_position` on.
   std::vector<EventRecord> Events(int64_t trial, int64_t start_position);

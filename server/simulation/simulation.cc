@@ -20,6 +20,8 @@ constexpr int64_t kUsualWorkers = 50;
 constexpr size_t kMostExperiments = 10;
 // Simulated time limit. Trials of a hundred steps end long before.
 constexpr absl::Duration kLongestEvening = absl::Hours(2);
+// Events between counts of the trials that have not ended, which take longer than an event.
+constexpr int64_t kEventsBetweenCounts = 50;
 
 }  // namespace
 
@@ -64,8 +66,9 @@ std::string Simulation::Run() {
   weather_ = kFairWeather;
   const absl::Time evening = timeline_.now();
   while (promise_.broken().empty() && Unended() > 0) {
-    // Counting costs time proportional to the number of trials, which grows with the fleet.
-    for (int64_t i = 0; i < Scale(); ++i) timeline_.RunNext();
+    for (int64_t i = 0; i < kEventsBetweenCounts && promise_.broken().empty(); ++i) {
+      timeline_.RunNext();
+    }
     if (timeline_.now() - evening > kLongestEvening) {
       promise_.Break(absl::StrCat(Unended(), " trials never end"));
     }
@@ -84,9 +87,7 @@ std::string Simulation::Summary() const {
 
 int64_t Simulation::Scale() const { return std::max<int64_t>(1, options_.workers / kUsualWorkers); }
 
-int64_t Simulation::Unended() const {
-  return UnendedTrials(*server_->store().writer().TotalCounts());
-}
+int64_t Simulation::Unended() const { return server_->store().CountUnendedTrials(); }
 
 std::string Simulation::AnyUser() {
   const char* const users[] = {"ada", "bob", "cleo"};
