@@ -169,15 +169,17 @@ void TestServer::SendProgress(const std::string& trial, int64_t done) {
   v1::TrialProgress progress;
   progress.set_trial(trial);
   progress.set_done(done);
-  SendProgress(progress);
+  SendProgress({progress});
 }
 
-void TestServer::SendProgress(const v1::TrialProgress& progress) {
-  const Run& run = runs_.at(progress.trial());
+void TestServer::SendProgress(const std::vector<v1::TrialProgress>& progress) {
+  const Run& run = runs_.at(progress.front().trial());
   v1::SynchronizeRequest request = core_.CallOf(run.worker, {*run.lease});
-  v1::TrialProgress& sent = *request.add_progress();
-  sent = progress;
-  sent.set_attempt(1);
+  for (const v1::TrialProgress& one : progress) {
+    v1::TrialProgress& sent = *request.add_progress();
+    sent = one;
+    sent.set_attempt(1);
+  }
   std::latch answered(1);
   PostCall(*core_, request, "anonymous",
            [&answered](const absl::StatusOr<v1::SynchronizeResponse>& response) {

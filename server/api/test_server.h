@@ -74,8 +74,8 @@ class TestServer {
   // Cancels and deletes the experiment.
   void Remove(const std::string& experiment);
   void SendProgress(const std::string& trial, int64_t done);
-  // `progress` names its trial, not its attempt.
-  void SendProgress(const v1::TrialProgress& progress);
+  // In one call. Trials of one lease; `progress` names them, not their attempts.
+  void SendProgress(const std::vector<v1::TrialProgress>& progress);
   // Stores the trial's newest checkpoint.
   void PutModel(const std::string& trial, int64_t step, const std::string& bytes);
   // The lease of a trial, and the trial's index in it.

@@ -80,7 +80,12 @@ TEST_F(WatchTest, ProgressOfManyTrialsComesInSeveralResponses) {
   constexpr int kTrials = 2500;
   const std::string experiment = server_.AddExperiment("wide", kTrials);
   const auto name = [&](int trial) { return absl::StrCat(experiment, "/trials/t", trial); };
-  for (int trial = 0; trial < kTrials - 1; ++trial) server_.SendProgress(name(trial), 1);
+  std::vector<v1::TrialProgress> of_others(kTrials - 1);
+  for (int trial = 0; trial < kTrials - 1; ++trial) {
+    of_others[trial].set_trial(name(trial));
+    of_others[trial].set_done(1);
+  }
+  server_.SendProgress(of_others);
   v1::WatchExperimentRequest request;
   request.set_name(experiment);
   request.set_include_progress(true);
