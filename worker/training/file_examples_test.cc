@@ -694,7 +694,7 @@ Blueprint BlueprintOf(const Files& files, const v1::TrialSpecification& trial) {
       .value();
 }
 
-// 40 of 60 examples a step, in double precision, with positions of this network's form.
+// 16 of 60 examples a step, in double precision, with positions of this network's form.
 Blueprint SixtySizesFor(const models::NetworkEntry& network) {
   const bool numbers = network.Learns(tasks::TaskKind::kRegression);
   const Files& files = numbers ? FilesOfSixtySums() : FilesOfSixtySizes();
@@ -717,7 +717,7 @@ Blueprint SixtySizesFor(const models::NetworkEntry& network) {
       parameters[parameter.name].set_number_value(0.1);
     }
   }
-  trial.mutable_training()->set_batch_size(40);
+  trial.mutable_training()->set_batch_size(16);
   trial.mutable_training()->set_precision("float64");
   return BlueprintOf(files, trial);
 }
@@ -729,7 +729,7 @@ TEST(FileExamplesTest, StepLossIsTheMeanOfItsExamplesAlone) {
     ++networks;
     const Blueprint blueprint = SixtySizesFor(*network);
     const auto model = ModelOf(blueprint, {kMember}, /*together=*/false);
-    for (int64_t step = 1; step <= 3; ++step) {
+    for (int64_t step = 1; step <= 2; ++step) {
       const Alone alone = OneByOne(blueprint, step);
       // Adam moves no parameter at this rate, so every step has the initial network.
       const StepMeasurement measured = model->TrainStep(step, {0}, {1e-300}).at(0);
