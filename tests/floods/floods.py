@@ -816,7 +816,7 @@ def neighbours_reflection(target: Target, scale: float) -> Sent:
 def neighbours_descriptors(target: Target, scale: float) -> Sent:
     """Asks for reflection, with a token, with names whose answers are large and not read."""
     asked = message(field(4, b"lengthwise.v1.ExperimentService"))  # file_containing_symbol
-    return unread(target, REFLECTION, asked * 80, len(asked), 20 * scale, neighbour(target))
+    return unread(target, REFLECTION, asked * 80, len(asked) * 80, 20 * scale, neighbour(target))
 
 
 def neighbours_resolves(target: Target, scale: float) -> Sent:
@@ -957,15 +957,19 @@ def unread_answers(target: Target, asked: list[tuple[str, bytes]], token: str, s
 
 
 def neighbours_requests(target: Target, scale: float) -> Sent:
-    """Has specifications of a megabyte resolved, with a token, and does not read the small answers."""
-    headers = request_headers(RESOLVE, authorization(neighbour(target)))
-    request = message(resolve_request(["bucket_sort"], ["none"], comment=1_000_000))
+    """Sends requests of a megabyte, with a token, and reads no answer: it is small, or repeats the request."""
+    token = authorization(neighbour(target))
+    calls = [
+        (request_headers(RESOLVE, token), message(resolve_request(["bucket_sort"], ["none"], comment=1_000_000))),
+        (request_headers(REFLECTION, token), message(field(4, b"x" * 1_000_000))),  # file_containing_symbol
+    ]
     connections = [Connection(target, address, window=0) for address in FLOOD_ADDRESSES]
     end = time.monotonic() + 40 * scale
     sent = 0
     for stream in itertools.count(1, 2):
         if time.monotonic() > end or not 0 < target.memory("VmRSS") < TOO_MUCH_MB:
             break
+        headers, request = calls[stream // 2 % len(calls)]
         for connection in connections:
             connection.settle()
             connection.send(frame(HEADERS, END_HEADERS, stream, headers))
@@ -1146,8 +1150,8 @@ def main() -> int:
         "--max_seconds",
         type=float,
         default=2,
-        help="limit for the longest wait of a heartbeat or a new client, in seconds. 99 %% of heartbeats and each point of a "
-        "watch get a second less",
+        help="limit for the longest wait of a heartbeat or a new client, in seconds. 99 %% of heartbeats and each point of "
+        "a watch get a second less",
     )
     arguments = parser.parse_intermixed_args()
     host, port = arguments.server.rsplit(":", 1)
