@@ -16,6 +16,7 @@
 #include "ATen/ops/arange.h"
 #include "ATen/ops/full.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "c10/core/GradMode.h"
 #include "catalogue/entry.h"
@@ -623,6 +624,37 @@ TEST_F(PythonNetworkTest, EveryWrongFileGetsAnAnswerAndTheWorkerLivesOn) {
       Replaced(in_training, "        print('x' * 2**21)\n        os.fork()\n" + in_training));
   EXPECT_EQ(outcome.kind(), v1::Outcome::COMPLETED) << outcome.reason();
   HistoryAlone(TrialOf(kModule));
+}
+
+// Nothing of the worker's environment that may hold a token, and a process group that ends with it.
+TEST_F(PythonNetworkTest, ModuleSeesNoTokensAndLeavesNoProcess) {
+  const std::string copy = absl::StrCat(testing::TempDir(), "/copy");
+  std::filesystem::remove(copy);
+  setenv("LENGTHWISE_TOKEN", "secret", 1);
+  setenv("AWS_SECRET_ACCESS_KEY", "secret", 1);
+  const v1::Outcome outcome = OutcomeOf(Replaced(
+      "class Net",
+      absl::StrCat("assert 'secret' not in os.environ.values(), sorted(os.environ)\n"
+                   "assert os.getpgrp() == os.getpid() != os.getppid(), 'in the worker\\'s group'\n"
+                   "if (pid := os.fork()) == 0:\n"
+                   "    import time\n"
+                   "    time.sleep(3600)\n"
+                   "with open('",
+                   copy, "', 'w') as file:\n    file.write(str(pid))\n\nclass Net")));
+  unsetenv("LENGTHWISE_TOKEN");
+  unsetenv("AWS_SECRET_ACCESS_KEY");
+  EXPECT_EQ(outcome.kind(), v1::Outcome::COMPLETED) << outcome.reason();
+  std::string pid;
+  std::ifstream(copy) >> pid;
+  ASSERT_NE(pid, "");
+  // A process that was killed has no command line, also before somebody waits for it.
+  const auto command = [&] {
+    std::ifstream file(absl::StrCat("/proc/", pid, "/cmdline"));
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  const absl::Time deadline = absl::Now() + absl::Seconds(60);
+  while (!command().empty() && absl::Now() < deadline) absl::SleepFor(absl::Milliseconds(10));
+  EXPECT_EQ(command(), "");
 }
 
 TEST_F(PythonNetworkTest, EndlessLoopEndsAtTheLimit) {
