@@ -97,7 +97,7 @@ def main():
             where = ["--data_dir", f"data{number}"]
             one = ["--device", "cpu", "--threads", "1", "--workers", "1"]
             output_of([lengthwise, "run", "steps.yaml", *where, *one], folder)
-            shown = json.loads(output_of([lengthwise, "show", "steps-1/0", *where, "-o", "json"], folder))
+            shown = json.loads(output_of([lengthwise, "show", "steps-1/0", *where, "--output", "json"], folder))
             ours.append(shown["outcome"]["training_seconds"] / arguments.steps)
             print(f"plain loop {plain[-1]:.4f} s, lengthwise {ours[-1]:.4f} s a step", flush=True)
     ratio = statistics.median(ours) / statistics.median(plain)
