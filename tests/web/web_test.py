@@ -603,7 +603,36 @@ class OneStream:
         return response(name=request.name)
 
 
+class BusyLog(OneStream):
+    """Has a message for every position, all at once."""
+
+    def __iter__(self):
+        first = self.requests[-1]
+        if first.log_only:
+            yield from super().__iter__()
+            return
+        if len(self.requests) > 3:
+            self.followed.set()
+        for position in range(first.start_position + 1, first.start_position + 1001):
+            yield experiment_service_pb2.WatchExperimentResponse(next_position=position)
+
+
 class FeedsTest(unittest.TestCase):
+    def test_many_messages_are_read_in_parts(self):
+        log = BusyLog()
+
+        async def look() -> None:
+            feeds = Feeds(Source(lambda: log))
+            await feeds.experiment("experiments/e-1").ready()
+            await asyncio.to_thread(log.followed.wait, DEADLINE)
+            feeds.stop()
+
+        asyncio.run(look())
+        starts = [one.start_position for one in log.requests if not one.log_only][:3]
+        self.assertEqual(starts[0], 7)
+        for before, after in zip(starts, starts[1:]):
+            self.assertTrue(before < after < before + 1000, starts)
+
     def test_pages_share_one_stream(self):
         log = OneStream()
 

@@ -24,6 +24,9 @@ from lengthwise.web.source import Source
 
 # Facts of one interval make one message.
 _INTERVAL_SECONDS = 0.25
+# Each message of the server's stream costs. If more than these come in an interval, the stream is opened again after one.
+# What came meanwhile is then few messages.
+_MOST_MESSAGES = 10
 # More pages than these have longer intervals.
 _PAGES = 8
 _PROGRESS_SECONDS = 1.0
@@ -200,6 +203,7 @@ class ExperimentFeed(Feed):
         self._stream = self._source.connection.open(
             "ExperimentService/WatchExperiment", request, experiment_service_pb2.WatchExperimentResponse
         )
+        began, messages = time.monotonic(), 0
         try:
             for response in self._stream:
                 self.fault = ""
@@ -212,6 +216,13 @@ class ExperimentFeed(Feed):
                         return
                     continue
                 self._add(response)
+                messages += 1
+                if time.monotonic() - began > _INTERVAL_SECONDS:
+                    began, messages = time.monotonic(), 0
+                elif messages > _MOST_MESSAGES:
+                    self._stream.cancel()
+                    self._stop.wait(_INTERVAL_SECONDS)
+                    return
         finally:
             self._stream.cancel()
 
