@@ -49,7 +49,7 @@ encodings: [{name: relative, randomized: true, max_position: 256},
             {name: relative, randomized: true, max_position: 512}]
 learning_rates: 0.001
 seeds: [1, 2]
-training: {steps: 100, batch_size: 1, lengths: {min: 1, max: 10}, report_every_steps: 2,
+training: {steps: 64, batch_size: 1, lengths: {min: 1, max: 10}, report_every_steps: 2,
            checkpoint_every_steps: 12}
 evaluation: {lengths: [5, 10, 20], sequences: 8, every_steps: 25}
 )";

@@ -94,13 +94,12 @@ location = us-east-1
 use = egg:swift#tempauth
 user_test_tester = testing .admin
 [filter:cache]
-use = egg:swift#memcache
-memcache_servers = 127.0.0.1:1
+paste.filter_factory = memory_cache:filter_factory
 EOF
 for filter in catch_errors gatekeeper healthcheck listing_formats copy slo dlo; do
   printf '[filter:%s]\nuse = egg:swift#%s\n' $filter $filter >>"$store/proxy.conf"
 done
-"$tools/bin/swift-proxy-server" "$store/proxy.conf" >"$store/proxy.log" 2>&1 &
+PYTHONPATH=$(dirname "$0") "$tools/bin/swift-proxy-server" "$store/proxy.conf" >"$store/proxy.log" 2>&1 &
 pids+=($!)
 for ((tries = 0; ; ++tries)); do
   [ "$(curl --silent --max-time 2 "http://127.0.0.1:$port/healthcheck")" != OK ] || break
