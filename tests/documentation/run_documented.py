@@ -89,12 +89,13 @@ class Runner:
         )
         if python := os.environ.get("LENGTHWISE_TEST_PYTHON"):
             # The Python that the command line starts.
-            site = directory / ".site"
             sys.path.insert(0, str(root / "tests" / "python"))
             import installed_package
 
-            installed_package.install(python, root, directory / ".build", site)
+            site = installed_package.installed(python, root, directory / ".build")
             self.environment.update(LENGTHWISE_PYTHON=python, PYTHONPATH=str(site))
+            if shared := installed_package.shared(python):
+                self.environment["MPLCONFIGDIR"] = str(shared / "matplotlib")  # has the list of the machine's fonts
 
     def missing(self, blocks):
         """Returns the programs of background commands that are not installed."""

@@ -37,7 +37,6 @@ class ExamplesTest(unittest.TestCase):
                 **service.ENVIRONMENT,
                 "PYTHONPATH": str(service.SITE),
                 "MPLBACKEND": "Agg",
-                "MPLCONFIGDIR": str(directory / ".matplotlib"),
                 "LENGTHWISE_SERVER_BINARY": str(pathlib.Path(service.SERVER).resolve()),
                 "LENGTHWISE_WORKER_BINARY": str(pathlib.Path(WORKER).resolve()),
                 **environment,

@@ -1013,7 +1013,7 @@ class PackageTest(unittest.TestCase):
     def test_is_typed(self):
         self.assertTrue((service.SITE / "lengthwise" / "py.typed").exists())
         checked = subprocess.run(
-            [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(service.new_directory()),
+            [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(service.SHARED / "mypy"),
              "--config-file", os.devnull, "-p", "lengthwise"],
             cwd=service.SITE, capture_output=True, text=True, check=False,
         )  # fmt: skip

@@ -24,8 +24,10 @@ def new_directory() -> pathlib.Path:
     return pathlib.Path(tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR")))
 
 
-SITE = new_directory()
-installed_package.install(sys.executable, ROOT, new_directory(), SITE)
+# Survives the test, for what takes long to make and does not depend on it.
+SHARED = installed_package.shared(sys.executable) or new_directory()
+os.environ["MPLCONFIGDIR"] = str(SHARED / "matplotlib")  # has Matplotlib's list of the machine's fonts
+SITE = installed_package.installed(sys.executable, ROOT, new_directory())
 sys.path.insert(0, str(SITE))
 importlib.invalidate_caches()
 
