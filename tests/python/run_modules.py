@@ -5,6 +5,7 @@ import sys
 import time
 import unittest
 import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterator
 
 
 class Recorder(unittest.TextTestResult):
@@ -42,11 +43,27 @@ class Recorder(unittest.TextTestResult):
         self._add(test, "skipped", reason)
 
 
+def cases_of(suite: unittest.TestSuite) -> Iterator[unittest.TestCase]:
+    for one in suite:
+        if isinstance(one, unittest.TestSuite):
+            yield from cases_of(one)
+        else:
+            yield one
+
+
+def of_this_shard(suite: unittest.TestSuite) -> unittest.TestSuite:
+    """The cases that Bazel wants of this process; all without shards."""
+    if status := os.environ.get("TEST_SHARD_STATUS_FILE"):
+        pathlib.Path(status).touch()
+    shard, shards = (int(os.environ.get(name, default)) for name, default in (("TEST_SHARD_INDEX", 0), ("TEST_TOTAL_SHARDS", 1)))
+    return unittest.TestSuite(list(cases_of(suite))[shard::shards])
+
+
 def main() -> int:
     modules = [pathlib.Path(path) for path in sys.argv[1:]]
     sys.path[:0] = [str(pathlib.Path(__file__).parent), *{str(module.parent) for module in modules}]
     names = [module.stem for module in modules]
-    suite = unittest.defaultTestLoader.loadTestsFromNames(names)
+    suite = of_this_shard(unittest.defaultTestLoader.loadTestsFromNames(names))
     result = unittest.TextTestRunner(verbosity=2, resultclass=Recorder).run(suite)
     if path := os.environ.get("XML_OUTPUT_FILE"):
         root = ElementTree.Element("testsuites")
