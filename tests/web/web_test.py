@@ -378,6 +378,16 @@ class BrowserTest(WithExperiments):
         self.addCleanup(page.close)
         return page
 
+    def each(self, paths: list, width: int = DESKTOP, dark: bool = False):
+        """The pages, one after the other in one window: a browser takes longer to start than a page to load."""
+        page = None
+        for path in paths:
+            if page is None:
+                page = self.open(path, width, dark)
+            else:
+                page.open(self.web.address(path))
+            yield path, page
+
     def assert_quiet(self, page: chromium.Page) -> None:
         """Nothing failed, was refused by the policy, or was asked of another place."""
         page.collect()
@@ -388,15 +398,13 @@ class BrowserTest(WithExperiments):
     def test_every_view_shows_all_of_itself(self):
         drawn = "[...document.querySelectorAll('figure.chart')].every((one) => one.querySelector('canvas'))"
         loaded = "[...document.querySelectorAll('[data-lazy]')].every((one) => one.innerHTML)"
-        for path in self.views:
-            page = self.open(path)
+        for _, page in self.each(self.views):
             page.wait_for(f"{drawn} && {loaded} && document.getElementById('live').textContent === 'live'")
             self.assert_quiet(page)
 
     def test_views_fit_a_phone(self):
-        for path in self.views:
-            for dark in (False, True):
-                page = self.open(path, PHONE, dark)
+        for dark in (False, True):
+            for path, page in self.each(self.views, PHONE, dark):
                 page.wait_for("[...document.querySelectorAll('figure.chart')].every((one) => one.querySelector('canvas'))")
                 self.assertEqual(page.evaluate("document.documentElement.scrollWidth"), PHONE, path)
 
@@ -413,8 +421,8 @@ class BrowserTest(WithExperiments):
         ]
         self.worker._send(lease, lease.trials[0], 1, log)
         path = f"/experiments/{failing.id}"
-        for where in ("/", path, f"{path}/trials/{failing.trials()[0].id}", f"/?q={urllib.parse.quote(HOSTILE)}"):
-            page = self.open(where)
+        views = ["/", path, f"{path}/trials/{failing.trials()[0].id}", f"/?q={urllib.parse.quote(HOSTILE)}"]
+        for _, page in self.each(views):
             page.wait_for("[...document.querySelectorAll('[data-lazy]')].every((one) => one.innerHTML)")
             page.wait_for(f"document.documentElement.textContent.includes({json.dumps(HOSTILE)}) || location.search")
             self.assertEqual(page.evaluate("document.querySelectorAll('img').length"), 0)
