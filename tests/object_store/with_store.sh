@@ -99,7 +99,7 @@ EOF
 for filter in catch_errors gatekeeper healthcheck listing_formats copy slo dlo; do
   printf '[filter:%s]\nuse = egg:swift#%s\n' $filter $filter >>"$store/proxy.conf"
 done
-PYTHONPATH=$(dirname "$0") "$tools/bin/swift-proxy-server" "$store/proxy.conf" >"$store/proxy.log" 2>&1 &
+PYTHONPATH=$(cd "$(dirname "$0")" && pwd) "$tools/bin/swift-proxy-server" "$store/proxy.conf" >"$store/proxy.log" 2>&1 &
 pids+=($!)
 for ((tries = 0; ; ++tries)); do
   [ "$(curl --silent --max-time 2 "http://127.0.0.1:$port/healthcheck")" != OK ] || break
