@@ -26,7 +26,7 @@ find_libraries
 END_BY=$([ $again = yes ] && echo 190 || echo 385)
 # What decides comes first, because a lease may end before the rest.
 device=cuda precision=bfloat16 packs=(30 1) lengths=(40 20) drawn=1..40 steps=60
-[ $rehearse = no ] || device=cpu packs=(2 1) lengths=(2) drawn=1..2 steps=2
+[ $rehearse = no ] || device=cpu precision=float32 packs=(2 1) lengths=(2) drawn=1..2 steps=2
 step_program=("$BIN/benchmarks/training_step" --device $device --encoding randomized_relative --precisions $precision)
 steps_file=$results/steps.jsonl log=$results/log.txt
 : >"$steps_file"
