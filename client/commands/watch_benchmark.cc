@@ -67,7 +67,7 @@ class TrainingServer : public RealServer {
         progress.set_steps_per_second(38.1 + static_cast<double>(i % 7));
         progress.set_loss(loss);
         progress.set_seconds_left(static_cast<double>(kTotalSteps - step));
-        SendProgress(progress);
+        SendProgress({progress});
         v1::Event& event = events.emplace_back();
         event.set_trial(names_[i]);
         v1::TrainingPoints& points = *event.mutable_training_points();
