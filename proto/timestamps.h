@@ -7,7 +7,8 @@
 
 namespace lengthwise {
 
-// Rounds down to whole microseconds, the resolution of the store.
+// Rounds down to whole microseconds, the resolution of the store. Times before the year 1 and after
+// 9999, which a timestamp cannot have, become the first and the last that it can.
 google::protobuf::Timestamp ToTimestamp(absl::Time time);
 
 // Exact.

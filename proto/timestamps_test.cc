@@ -1,5 +1,7 @@
 #include "proto/timestamps.h"
 
+#include <cstdint>
+
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
 
@@ -20,6 +22,16 @@ TEST(TimestampsTest, KeepsTimesBefore1970) {
   EXPECT_EQ(timestamp.seconds(), -1);
   EXPECT_EQ(timestamp.nanos(), 750'000'000) << "nanos are never negative";
   EXPECT_EQ(ToTime(timestamp), time);
+}
+
+// A worker may send any number of seconds, which the server adds to its own time.
+TEST(TimestampsTest, KeepsTimesWithinTheYearsOfATimestamp) {
+  for (const absl::Time time : {absl::InfinitePast(), absl::FromUnixSeconds(INT64_MIN)}) {
+    EXPECT_EQ(ToTimestamp(time).seconds(), -62'135'596'800) << "0001-01-01T00:00:00Z";
+  }
+  for (const absl::Time time : {absl::InfiniteFuture(), absl::FromUnixSeconds(INT64_MAX)}) {
+    EXPECT_EQ(ToTimestamp(time).seconds(), 253'402'300'799) << "9999-12-31T23:59:59Z";
+  }
 }
 
 TEST(TimestampsTest, ReadsNanoseconds) {
