@@ -1,6 +1,7 @@
 #include "server/coordination/fleet.h"
 
 #include <iterator>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "monitoring/samples.h"
@@ -98,11 +99,15 @@ std::vector<monitoring::WorkerSample> Fleet::Samples(absl::Time now) {
   Forget(now);
   std::vector<monitoring::WorkerSample> samples;
   for (const auto& [id, entry] : workers_) {
-    samples.push_back({.worker_id = id,
-                       .provenance = entry.worker.provenance(),
-                       .max_pack_size = entry.worker.max_pack_size(),
-                       .measurements = entry.measurements,
-                       .clock_ahead_seconds = entry.worker.clock_ahead_seconds()});
+    // Workers of earlier releases do not tell their time.
+    const bool has_time = entry.measurements.has_time();
+    samples.push_back(
+        {.worker_id = id,
+         .provenance = entry.worker.provenance(),
+         .max_pack_size = entry.worker.max_pack_size(),
+         .measurements = entry.measurements,
+         .clock_ahead_seconds =
+             has_time ? std::optional(entry.worker.clock_ahead_seconds()) : std::nullopt});
   }
   return samples;
 }
