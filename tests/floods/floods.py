@@ -431,15 +431,18 @@ class Probe:
 
     def report(self) -> None:
         """Watches the trial's experiment, and sends points on the same connection until one fails to arrive."""
-        connection = Connection(self.target, "127.0.0.1")
+        connection: Connection | None = None
         headers = request_headers(EXPERIMENTS + "WatchExperiment", authorization(self.target.token))
         asked = message(field(1, self.trial.experiment))
-        connection.send(frame(HEADERS, END_HEADERS, 1, headers) + frame(DATA, END_STREAM, 1, asked))
         # Columns of one step: loss, accuracy, norm of the gradient and length.
         columns = b"\x0a\x01\x01" + b"".join(field(number, bytes(4)) for number in (2, 3, 4)) + b"\x2a\x01\x01"
         points = field(11, columns)
 
         def one() -> None:
+            nonlocal connection
+            if connection is None:
+                connection = Connection(self.target, "127.0.0.1")
+                connection.send(frame(HEADERS, END_HEADERS, 1, headers) + frame(DATA, END_STREAM, 1, asked))
             sent = len(self.points) + 1
             self.trial.record(connection, 2 * sent + 1, points)
             deadline = time.monotonic() + 60
@@ -450,7 +453,8 @@ class Probe:
 
         while not self.stopping.is_set() and self.timed("watch", self.points, one):
             self.stopping.wait(0.02)
-        connection.close()
+        if connection is not None:
+            connection.close()
 
     def come(self) -> None:
         """Makes one call on each new connection."""
