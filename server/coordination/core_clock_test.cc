@@ -1,4 +1,5 @@
 // Behaviour when a user or a time server sets the clock, and when time passes without the server.
+#include <cstdint>
 #include <functional>
 #include <future>
 #include <latch>
@@ -88,13 +89,7 @@ TEST_P(CoreClockTest, EventsHaveTimesOfTheServersClock) {
   v1::StreamEventsRequest batch;
   batch.set_lease_id(lease_.lease_id());
   batch.set_fencing_token(lease_.fencing_token());
-  const auto send = [&](absl::Duration ahead, int64_t sequence) {
-    batch.clear_events();
-    v1::Event& event = *batch.add_events();
-    event = PointsEvent(lease_, 0, sequence, sequence);
-    // Spooled for 20 s.
-    *event.mutable_time() = ToTimestamp(kNow + ahead - absl::Seconds(20));
-    *batch.mutable_time() = ToTimestamp(kNow + ahead);
+  const auto store = [&] {
     std::promise<absl::Status> stored;
     coordinator_->loop().Post<v1::StreamEventsResponse>(
         [&] { return coordinator_->intake().Store(batch, "anonymous"); },
@@ -102,8 +97,22 @@ TEST_P(CoreClockTest, EventsHaveTimesOfTheServersClock) {
     EXPECT_EQ(stored.get_future().get(), absl::OkStatus());
     return ToTime(coordinator_.History(experiment_).back().time());
   };
+  const auto send = [&](absl::Duration ahead, int64_t sequence) {
+    batch.clear_events();
+    v1::Event& event = *batch.add_events();
+    event = PointsEvent(lease_, 0, sequence, sequence);
+    // Spooled for 20 s.
+    *event.mutable_time() = ToTimestamp(kNow + ahead - absl::Seconds(20));
+    *batch.mutable_time() = ToTimestamp(kNow + ahead);
+    return store();
+  };
   EXPECT_EQ(send(GetParam(), 1), kNow - absl::Seconds(20));
   EXPECT_EQ(send(absl::Seconds(1), 2), kNow - absl::Seconds(19)) << "the delay of a message";
+  // A worker may send any number, which does not end the server.
+  batch.clear_events();
+  *batch.add_events() = PointsEvent(lease_, 0, 3, 3);
+  batch.mutable_time()->set_seconds(GetParam() > absl::ZeroDuration() ? INT64_MAX : INT64_MIN);
+  EXPECT_NE(store(), kNow);
 }
 
 TEST_P(CoreClockTest, LeaseStillExpires) {
