@@ -9,6 +9,7 @@ from lengthwise import comparison_display as display
 from lengthwise import printed, protocol, published
 from lengthwise._proto import specification_pb2
 from lengthwise.comparison import Comparison
+from lengthwise.rendering import format_integers
 
 # The tables that each full specification under experiments/ reproduces. Several tables share trials
 # where the paper shows them twice: maximum, mean and hours of the randomized paper; and Figure 5 of
@@ -394,7 +395,7 @@ class PapersTablesTest(ResolvedTest):
             "weight_decay": protocol.format_parameter(training.optimizer, "weight_decay"),
             "rates": protocol._rates(specification),
             "seeds": str(protocol.seed_count(specification)),
-            "scored": protocol.scored_lengths(specification) or "none",
+            "scored": format_integers(published.unseen_lengths(specification)) or "none",
             "sequences": f"{evaluation.sequences:,}",
         }
         return values[name]
