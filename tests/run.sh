@@ -93,8 +93,8 @@ install_test_tools() {
       "${pip[@]}" --target "$test_tools/new" --requirement "$test_tools/protobuf.txt" &&
       mv "$test_tools/new" "$test_tools/protobuf-$version" || return
   done
-  # Packages that tests installed from sources of last week (tests/python/installed_package.py).
-  find "$test_tools" -maxdepth 2 -path "$test_tools/shared/package-*" -mtime +7 -exec rm -rf {} +
+  # Packages that tests have not used for a week (tests/python/installed_package.py). Another run may delete them, too.
+  find "$test_tools" -maxdepth 2 -path "$test_tools/shared/package-*" -mtime +7 -exec rm -rf {} + || true
 }
 if install_test_tools; then
   export LENGTHWISE_TEST_PYTHON="$test_tools/bin/python"

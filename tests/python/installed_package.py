@@ -8,9 +8,12 @@ import tempfile
 
 
 def shared(python: str) -> pathlib.Path | None:
-    """The folder for what tests share, in the environment of `python`. None if tests/run.sh did not make it."""
+    """The folder for what tests share, in the environment of `python`. None if tests/run.sh did not make it, or for another
+    user.
+    """
     environment = pathlib.Path(python).absolute().parent.parent
-    return environment / "shared" if (environment / "requirements.txt").exists() else None
+    made_here = (environment / "requirements.txt").exists() and os.access(environment, os.W_OK)
+    return environment / "shared" if made_here else None
 
 
 def installed(python: str, root: pathlib.Path, directory: pathlib.Path) -> pathlib.Path:
@@ -34,12 +37,14 @@ def installed(python: str, root: pathlib.Path, directory: pathlib.Path) -> pathl
     site = together / f"package-{sources.hexdigest()[:16]}"
     if not site.exists():
         together.mkdir(exist_ok=True)
-        new = pathlib.Path(tempfile.mkdtemp(dir=together))
+        # Of an interrupted installation tests/run.sh deletes it, too.
+        new = pathlib.Path(tempfile.mkdtemp(prefix="package-new-", dir=together))
         _install(python, build, new)
         try:
             new.rename(site)
         except OSError:  # another test was faster
             shutil.rmtree(new)
+    os.utime(site)  # tests/run.sh deletes those that no test has used for a week
     return site
 
 
