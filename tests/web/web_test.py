@@ -490,6 +490,28 @@ class LiveTest(unittest.TestCase):
         self.send(2)
         self.wait_for([1, 2])
 
+    def test_what_is_below_a_changing_chart_is_loaded(self):
+        # The chart changes while it is loaded the first time, and its next numbers never come.
+        fetch = """{const fetched = window.fetch; window.fetch = async (address, options) => {
+            if (options.headers["X-Refresh"]) await new Promise(() => {});
+            if (address.includes("/loss.json")) await new Promise((done) => setTimeout(done, 1000));
+            return fetched(address, options);
+        };}"""
+        self.page._call("Page.addScriptToEvaluateOnNewDocument", source=fetch)
+        stop = threading.Event()
+
+        def train() -> None:
+            step = 0
+            while not stop.wait(0.05):
+                step += 1
+                self.send(step)
+
+        thread = service.in_background(train)
+        self.addCleanup(thread.join)
+        self.addCleanup(stop.set)
+        self.page.open(f"{self.web.base}{self.path}")
+        self.page.wait_for("document.querySelector('[data-part=about]').innerHTML")
+
     def test_progress_is_shown(self):
         (trial,) = self.lease.trials
         progress = event_pb2.TrialProgress(

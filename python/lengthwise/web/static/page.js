@@ -23,6 +23,7 @@
         try {
           await load(refresh);
           element.loaded = true;
+          element.dispatchEvent(new Event("loaded"));
         } catch (error) {
           if (!(error instanceof NoAnswer)) throw error;
           wanted = true;
@@ -128,9 +129,13 @@
       if (alone) alone.textContent = text && `${text} left`;
     }
   }
-  // One after another, because what stands above is seen first.
+  // One after another, because what stands above is seen first. Of what changes all the time the first answer is enough: it is
+  // asked for again without an end.
   (async () => {
-    for (const element of all("[data-lazy], figure[data-figure]")) await askers.get(element)(false).catch(reportError);
+    for (const element of all("[data-lazy], figure[data-figure]")) {
+      const loaded = new Promise((done) => element.addEventListener("loaded", done, {once: true}));
+      await Promise.race([askers.get(element)(false).catch(reportError), loaded]);
+    }
   })();
 
   function say(text, fault) {
