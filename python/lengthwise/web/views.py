@@ -210,16 +210,8 @@ def _trial(asked: Asked) -> dict[str, Any]:
 
 
 def _log(asked: Asked) -> dict[str, Any]:
-    request = experiment_service_pb2.WatchExperimentRequest(name=f"{asked.name}/trials/{asked.trial_id}", log_only=True)
-    events: list[event_pb2.Event] = []
-    stream = asked.connection.stream(
-        "ExperimentService/WatchExperiment", request, experiment_service_pb2.WatchExperimentResponse
-    )
-    for response in stream:
-        events += response.events
-        if response.caught_up:
-            break
-    stream.close()
+    name = f"{asked.name}/trials/{asked.trial_id}"
+    events = list(queries.stored_events(asked.connection, name, log_only=True))
     return {"events": events[-_LOG_LINES:], "left_out": max(0, len(events) - _LOG_LINES)}
 
 

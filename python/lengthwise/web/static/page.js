@@ -23,11 +23,12 @@
         try {
           await load(refresh);
           element.loaded = true;
-          element.dispatchEvent(new Event("loaded"));
         } catch (error) {
           if (!(error instanceof NoAnswer)) throw error;
           wanted = true;
           await pause(1000);
+        } finally {
+          element.dispatchEvent(new Event("tried"));
         }
       }
       running = false;
@@ -129,12 +130,12 @@
       if (alone) alone.textContent = text && `${text} left`;
     }
   }
-  // One after another, because what stands above is seen first. Of what changes all the time the first answer is enough: it is
-  // asked for again without an end.
+  // One after another, because what stands above is seen first. The first try is enough: what changes all the time, or gets no
+  // answer, is asked for again without an end.
   (async () => {
     for (const element of all("[data-lazy], figure[data-figure]")) {
-      const loaded = new Promise((done) => element.addEventListener("loaded", done, {once: true}));
-      await Promise.race([askers.get(element)(false).catch(reportError), loaded]);
+      const tried = new Promise((done) => element.addEventListener("tried", done, {once: true}));
+      await Promise.race([askers.get(element)(false).catch(reportError), tried]);
     }
   })();
 
