@@ -68,7 +68,7 @@ struct TrialView {
   bool ended() const {
     return state == v1::SUCCEEDED || state == v1::FAILED || state == v1::CANCELLED;
   }
-  // The newer of the last measured loss and the last reported one.
+  // The last point of the loss curve; before the first, the newest batch's loss.
   std::optional<float> loss() const;
   // 0 to 1.
   double fraction() const;

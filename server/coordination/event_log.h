@@ -27,7 +27,7 @@ class EventLog {
   EventLog(Storage& storage, RunningTrials& running_trials)
       : storage_(storage), running_trials_(running_trials) {}
 
-  // Events of an experiment or a trial from `start_position` on: at most `max_events` and about 64
+  // Events of an experiment or a trial from `start_position` on: at most `max_events` and about 16
   // KiB, or a single larger event. With `log_only`, only log lines and changes of state. NOT_FOUND.
   // INVALID_ARGUMENT if the log ends before `start_position`.
   absl::StatusOr<EventPage> ReadEvents(absl::string_view experiment_or_trial,
