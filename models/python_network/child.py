@@ -26,6 +26,7 @@ import os
 import platform
 import random
 import resource
+import signal
 import socket
 import time
 import traceback
@@ -475,6 +476,9 @@ def limit(most_bytes):
 
 def main():
     control_file, *files, folder, most_bytes = sys.argv[1:]
+    # Slurm signals all processes of a job. The worker needs this one for its last checkpoint, and ends it then.
+    for ignored in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(ignored, signal.SIG_IGN)
     # A module that parses the command line finds no arguments.
     sys.argv = [ENTRY]
     files = [int(file) for file in files]

@@ -203,13 +203,14 @@ std::string PythonProcess::ReadLine() {
     const bool readable = (files[0].revents & (POLLIN | POLLHUP)) != 0;
     if (readable && Take(control_.get(), received_) == 0) {
       const auto exit = process_->WaitFor(absl::Seconds(5));
-      const bool was_killed = exit.has_value() && exit->signal == SIGKILL;
-      FailEnded(
-          exit.has_value()
-              ? absl::StrCat(exit->ToString(),
-                             was_killed ? ", perhaps because the machine's memory ran out" : "")
-              : "closed its connection",
-          !was_killed);
+      const int signal = exit.has_value() ? exit->signal : 0;
+      FailEnded(exit.has_value()
+                    ? absl::StrCat(
+                          exit->ToString(),
+                          signal == SIGKILL ? ", perhaps because the machine's memory ran out" : "")
+                    : "closed its connection",
+                // It ignores SIGTERM, but not while it starts.
+                /*permanent=*/signal != SIGKILL && signal != SIGTERM);
     }
     if (static_cast<int64_t>(received_.size()) > kMostAnswer) {
       FailEnded("answers too much", /*permanent=*/true);
