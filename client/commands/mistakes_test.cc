@@ -83,7 +83,8 @@ TEST_F(MistakesTest, ExplainsWordsAndOptions) {
       {{"auth", "create-token", "ada", "--out", "x"},
        kUsage,
        "--role is missing: viewer reads, submitter also submits and changes what it owns, worker "
-       "trains, admin may do everything; see `lengthwise auth create-token --help`"},
+       "trains, backup makes backups, admin may do everything; see `lengthwise auth create-token "
+       "--help`"},
       {{"--server"},
        kUsage,
        "the option before the command needs a value; see `lengthwise --help`"},
