@@ -320,7 +320,7 @@ try retry numbers-2 --cancelled
 try cancel numbers-2
 try delete numbers-2 --yes
 
-commands=$("$program" --help | sed -nE 's/^  ([a-z-]+)  +[A-Z].*/\1/p')
+commands=$("$program" --help | sed -nE 's/^  ([a-z][a-z-]+)  +[A-Z].*/\1/p')
 [ "$(wc -w <<<"$commands")" -gt 30 ] || fail "the help lists few commands: $commands"
 for command in $commands; do
   [ -n "${ran[$command]:-}" ] || fail "lengthwise --help lists the command $command, which was not run"

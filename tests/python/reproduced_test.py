@@ -134,8 +134,13 @@ class ReproducedPagesTest(unittest.TestCase):
     def test_remarks_quote_their_runs(self):
         page = " ".join((REPRODUCED / "positional_attention_table_1.md").read_text().split())
         short = pandas.read_csv(REPRODUCED / "results/gat_short.csv").set_index(["network", "length"])["loss"]
-        self.assertIn(f"the error is {short['gat_star', 1]:.3f} at c = 1 (printed: 3.8) and {short['gat_star', 10]:.0f} at c = 10", page)
-        self.assertIn(f"on a complete graph it is {short['gat_complete', 1]:.2f} at c = 1", page)
+        for network, scale, told in (
+            ("gat_star", 1, "is {:.3f} at c = 1 (printed: 3.8), "), ("gat_star", 4, "), {:.0f} at c = 4 (75), "),
+            ("gat_star", 5, "), {:.0f} at c = 5 (120) and "), ("gat_star", 10, " and {:.0f} at c = 10 (500)."),
+            ("gat_complete", 1, "is {:.2f} at c = 1 (3.7), "), ("gat_complete", 5, "), {:.0f} at c = 5 (120) and "),
+            ("gat_complete", 10, " and {:.0f} at c = 10 (540)."),
+        ):  # fmt: skip
+            self.assertIn(told.format(short[network, scale]), page)
         runs = pandas.read_csv(REPRODUCED / "results/positional_attention_table_1.csv")
         star = runs[runs["network"].str.contains('"graph": "star"') & ~runs["network"].str.contains('"self_connections": false')]
         near, far = (star[star["scale"] == scale]["loss"] for scale in (1, 10))
