@@ -166,7 +166,7 @@ class Benchmark:
         while lease := self.worker.acquire():
             finish(self.worker, lease)
         (paint, chart, all_of_it), size = self.first_view(f"/experiments/{many.id}", [f"{FIRST_CHART}.picture", ALL])
-        self.row(f"first view of {trials:,} trials: tables and the chart of accuracies", f"{paint:.2f} s, {chart:.2f} s", "1 s")
+        self.row(f"first view of {trials:,} simulated trials: tables and the chart of accuracies", f"{paint:.2f} s, {chart:.2f} s", "1 s")
         self.row("what is below, loaded after it", f"{all_of_it:.2f} s", "")
         self.row("memory of the tab's process", f"{size:.0f} MB", "300 MB")
 
@@ -264,7 +264,7 @@ class Benchmark:
                 share = (processor_seconds(web.process.pid) - before) / seconds
                 each = seconds / (self.rounds - rounds)
                 running = experiment.refresh().counts.running
-                what = f"{self.given.tabs} tabs on {running} training trials that report every {each:.1f} s: of a core, memory"
+                what = f"{self.given.tabs} clients that ask as tabs do, on {running} simulated trials that report every {each:.1f} s: of a core, memory"
                 self.row(what, f"{100 * share:.1f} %, {resident_mb(web.process.pid):.0f} MB", "5 %, 200 MB")
             self.measure_training(experiment)
 
