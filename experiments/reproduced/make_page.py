@@ -738,7 +738,7 @@ HEAD = """# Published numbers, trained again
 Each page below sets a paper's numbers (as printed in its tables, or from its authors' result files where the paper has plots) beside the
 ones that Lengthwise trained from scratch with all steps and runs that the paper prints. For Table 1 the positional-attention paper prints no
 sizes, steps or runs; ours are those of Figure 5. Its stars have no self-connections because the printed numbers suggest it, so the agreement
-of these 12 cells is no independent evidence. A cell counts once it has all its runs. [results/](reproduced/results) holds every run as CSV.
+of their cells is no independent evidence. A cell counts once it has all its runs. [results/](reproduced/results) holds every run as CSV.
 """
 
 RULES = """
@@ -774,7 +774,8 @@ def complete_rows(cells: Iterable[Cell]) -> dict[str, list[Cell]]:
     return {label: cells for label, cells in rows.items() if all(cell.complete for cell in cells)}
 
 
-def told(found: Sequence[float]) -> str:
+def closeness(found: Sequence[float]) -> str:
+    """ "20 of 34 are within one standard error and 32 within two; the largest is 3.4", of distances in standard errors."""
     within = [sum(abs(one) <= most for one in found) for most in (1, 2)]
     return f"{within[0]} of {len(found)} are within one standard error and {within[1]} within two; the largest is {max(map(abs, found)):.1f}"
 
@@ -783,9 +784,10 @@ def distances(cells: Sequence[Cell]) -> str:
     """How far prints and medians are apart, for all complete cells together."""
 
     complete = [cell for cell in cells if cell.complete]
-    text = f"Of the differences between print and median, {told([cell.distance for cell in complete])}."
+    text = f"Of the differences between print and median, {closeness([cell.distance for cell in complete])}."
     if all(cell.draw_error for cell in complete):
-        text += f" By an estimate for other vectors, {told([cell.distance_on_others for cell in complete])}."
+        how = "On" if all(cell.measured_on_others for cell in complete) else "By an estimate for"
+        text += f" {how} other vectors, {closeness([cell.distance_on_others for cell in complete])}."
     return text
 
 
@@ -972,7 +974,7 @@ def main() -> int:
             (
                 f"A part of the positional-attention paper was retrained with ten runs a cell. {retrained} For the cells of Table 1 the"
                 " paper prints neither sizes nor steps nor runs; for its stars we chose the variant that fits the print. Without the"
-                f" stars: {told(others)}. [Every cell]({PAGE.relative_to(README.parent)})."
+                f" stars: {closeness(others)}. [Every cell]({PAGE.relative_to(README.parent)})."
             ),
         ],
     )
