@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "proto/trial_counts.h"
 #include "server/storage/sqlite_schema.h"
 #include "server/storage/sqlite_storage.h"
 
@@ -49,9 +50,8 @@ std::vector<SimulatedStorage::Unended> SimulatedStorage::UnendedTrials() {
   return unended;
 }
 
-// The literals are values of v1::TrialState: partial indexes have these trials.
-static_assert(v1::QUEUED == 1 && v1::RUNNING == 2 && v1::SUCCEEDED == 3 && v1::FAILED == 4 &&
-              v1::CANCELLED == 5);
+// The literals in the queries below: partial indexes have these trials.
+static_assert(v1::QUEUED == 1 && v1::RUNNING == 2);
 
 int64_t SimulatedStorage::CountUnendedTrials() {
   SqliteStatement query = connection_->Query(
@@ -64,16 +64,13 @@ int64_t SimulatedStorage::CountUnendedTrials() {
 
 v1::TrialCounts SimulatedStorage::CountTrials(int64_t experiment) {
   SqliteStatement query = connection_->Query(
-      "SELECT sum(state = 1), sum(state = 2), sum(state = 3), sum(state = 4), sum(state = 5) "
-      "FROM trials WHERE experiment = ?1",
-      experiment);
+      "SELECT state, count(*) FROM trials WHERE experiment = ?1 GROUP BY state", experiment);
   v1::TrialCounts counts;
-  if (query.Step()) {
-    counts.set_queued(query.Int(0));
-    counts.set_running(query.Int(1));
-    counts.set_succeeded(query.Int(2));
-    counts.set_failed(query.Int(3));
-    counts.set_cancelled(query.Int(4));
+  while (query.Step()) {
+    v1::TrialState state = v1::TRIAL_STATE_UNSPECIFIED;
+    int32_t trials = 0;
+    query.Read(state, trials);
+    lengthwise::CountTrials(state, trials, counts);
   }
   StopUnless(query.status());
   return counts;
@@ -121,14 +118,9 @@ std::vector<EventRecord> SimulatedStorage::Events(int64_t trial, int64_t start_p
   std::vector<EventRecord> events;
   while (query.Step()) {
     EventRecord& event = events.emplace_back();
-    event.position = query.Int(0);
-    event.experiment = query.Int(1);
     event.trial = trial;
-    event.attempt = static_cast<int32_t>(query.Int(2));
-    event.sequence = query.Int(3);
-    event.step = query.Int(4);
-    event.kind = static_cast<int>(query.Int(5));
-    event.payload = query.String(6);
+    query.Read(event.position, event.experiment, event.attempt, event.sequence, event.step,
+               event.kind, event.payload);
   }
   StopUnless(query.status());
   return events;
