@@ -54,8 +54,11 @@ absl::StatusOr<std::vector<v1::Experiment>> Chosen(Connection& connection,
   ASSIGN_OR_RETURN(const auto all, connection.ListExperiments(/*limit=*/0, options.owner));
   for (const v1::Experiment& one : all) {
     if (!one.has_end_time() || absl::Now() - ToTime(one.end_time()) < age) continue;
-    // With its disk use.
-    ASSIGN_OR_RETURN(experiments.emplace_back(), connection.GetExperiment(one.name()));
+    experiments.push_back(one);
+    // The question tells their disk use, which the list does not have.
+    if (!options.yes) {
+      ASSIGN_OR_RETURN(experiments.back(), connection.GetExperiment(one.name()));
+    }
   }
   return experiments;
 }
