@@ -77,8 +77,8 @@ void LogOfProtobuf(google::protobuf::LogLevel, const char*, int, const std::stri
 
 // The supervisor restarts the server. Nothing acknowledged is lost.
 void EndUnreachable(const absl::Status& status) {
-  platform::LogError(absl::StrCat("exiting: the server cannot be reached from its own machine (",
-                                  status.message(), "); start it again"));
+  platform::LogError("exiting: the server cannot be reached from its own machine (",
+                     status.message(), "); start it again");
   _exit(1);
 }
 
@@ -156,8 +156,7 @@ void RecordLocalChange(const Flags& flags, absl::string_view flag, const std::st
                              .method = absl::StrCat("lengthwise_server ", flag),
                              .resource = resource,
                              .made = made}));
-  if (!status.ok())
-    platform::LogError(absl::StrCat("cannot write to the audit log: ", status.message()));
+  if (!status.ok()) platform::LogError("cannot write to the audit log: ", status.message());
 }
 
 // Null without an audit log. A full disk does not prevent the server from serving.
@@ -204,9 +203,9 @@ absl::Status CreateAdminToken(const Flags& flags) {
     return status;
   }
   RecordLocalChange(flags, "--create_admin_token", "admin ADMIN", created->token().token_id());
-  platform::LogInfo(absl::StrCat("wrote token ", created->token().token_id(),
-                                 " of admin, valid for 90 days, to ", flags.create_admin_token,
-                                 "; every caller of this server now needs a token"));
+  platform::LogInfo("wrote token ", created->token().token_id(),
+                    " of admin, valid for 90 days, to ", flags.create_admin_token,
+                    "; every caller of this server now needs a token");
   return absl::OkStatus();
 }
 
@@ -214,10 +213,9 @@ absl::Status RemoveAllTokens(const Flags& flags) {
   const AsOwnerOf owner(flags.core.data_dir);
   RETURN_IF_ERROR(TokenStore::RemoveAll(flags.core.data_dir));
   RecordLocalChange(flags, "--remove_all_tokens", flags.core.data_dir);
-  platform::LogWarning(
-      absl::StrCat("deleted all tokens in ", flags.core.data_dir,
-                   "; a server started there now is open to everyone who can reach "
-                   "it, a running one refuses every caller until it is restarted"));
+  platform::LogWarning("deleted all tokens in ", flags.core.data_dir,
+                       "; a server started there now is open to everyone who can reach "
+                       "it, a running one refuses every caller until it is restarted");
   return absl::OkStatus();
 }
 
@@ -233,8 +231,7 @@ bool SelfCheck::Check() {
     failures_ = 0;
     return true;
   }
-  platform::LogWarning(
-      absl::StrCat("the server cannot be reached from its own machine: ", status.message()));
+  platform::LogWarning("the server cannot be reached from its own machine: ", status.message());
   if (++failures_ < kFailures) return true;
   give_up_(status);
   return false;
@@ -275,8 +272,8 @@ absl::Status Serve(const Flags& flags, const OpenCore& open) {
           flags.core.data_dir,
           " --create_admin_token PATH`, or allow it with --insecure_api open"));
     }
-    platform::LogWarning(absl::StrCat("everyone who can reach ", flags.listen,
-                                      " can do everything: there are no tokens"));
+    platform::LogWarning("everyone who can reach ", flags.listen,
+                         " can do everything: there are no tokens");
   }
   ASSIGN_OR_RETURN(const std::unique_ptr<AuditLog> audit,
                    OpenAuditLog(flags, tokens->IsRequired()));
@@ -317,8 +314,8 @@ absl::Status Serve(const Flags& flags, const OpenCore& open) {
   if (const absl::Status status = core->DescribeHolder(
           absl::StrCat((*server)->address(), "\n", needs_credentials ? "needs credentials\n" : ""));
       !status.ok()) {
-    platform::LogWarning(
-        absl::StrCat("clients cannot find this server by its data directory: ", status.message()));
+    platform::LogWarning("clients cannot find this server by its data directory: ",
+                         status.message());
   }
 
   const std::string metrics_address = metrics == nullptr ? "" : metrics->address();
@@ -326,17 +323,17 @@ absl::Status Serve(const Flags& flags, const OpenCore& open) {
     RETURN_IF_ERROR(platform::WriteFileAtomically(
         flags.ready_file, absl::StrCat((*server)->address(), "\n", metrics_address, "\n")));
   }
-  platform::LogInfo(absl::StrCat(
+  platform::LogInfo(
       "serving on ", (*server)->address(), flags.tls_certificate.empty() ? "" : " with TLS",
       tokens->IsRequired() ? "" : ", open to everyone without a token",
       metrics == nullptr ? "" : absl::StrCat(", metrics on http://", metrics_address, "/metrics"),
       probe == nullptr ? "" : absl::StrCat(", probes on http://", probe->address(), "/healthz"),
-      ", data in ", flags.core.data_dir));
+      ", data in ", flags.core.data_dir);
 
   if (absl::Status status =
           platform::NotifyReady(absl::StrCat("serving on ", (*server)->address()));
       !status.ok()) {
-    platform::LogWarning(std::string(status.message()));
+    platform::LogWarning(status.message());
   }
 
   const platform::PeriodicThread trim(
@@ -365,8 +362,8 @@ absl::Status Serve(const Flags& flags, const OpenCore& open) {
     platform::LogInfo("SIGHUP: reading the certificates again");
     refresh_certificates();
   }
-  platform::LogInfo(absl::StrCat("stopping on SIG", sigabbrev_np(signal_number),
-                                 "; a second signal stops at once"));
+  platform::LogInfo("stopping on SIG", sigabbrev_np(signal_number),
+                    "; a second signal stops at once");
   // Only informs the service manager.
   platform::NotifyStopping().IgnoreError();
   pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
@@ -414,7 +411,7 @@ int RunProcess(int argc, const char* const* argv, const OpenCore& open) {
   umask(077);
   const absl::Status status = Run(std::get<Flags>(flags), open);
   if (status.ok()) return 0;
-  platform::LogError(std::string(status.message()));
+  platform::LogError(status.message());
   return 1;
 }
 

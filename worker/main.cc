@@ -374,7 +374,7 @@ int Run(const Flags& flags, platform::TerminationSignals& signals) {
   const absl::Status status = loop.Run();
   signals.OnFirst(nullptr);
   if (!status.ok()) {
-    platform::LogError(std::string(status.message()));
+    platform::LogError(status.message());
     return kExitFailure;
   }
   platform::LogInfo("bye");

@@ -35,8 +35,8 @@ class AccessService final : public v1::AccessService::CallbackService {
           ASSIGN_OR_RETURN(v1::CreateTokenResponse created,
                            tokens_->Create(asked, caller.principal));
           const v1::Token& token = created.token();
-          platform::LogInfo(absl::StrCat(caller.principal, " created token ", token.token_id(),
-                                         " of ", token.principal(), ", ", RoleName(token.role())));
+          platform::LogInfo(caller.principal, " created token ", token.token_id(), " of ",
+                            token.principal(), ", ", RoleName(token.role()));
           return created;
         });
   }
@@ -60,11 +60,10 @@ class AccessService final : public v1::AccessService::CallbackService {
                const Caller& caller) -> absl::StatusOr<v1::RevokeTokenResponse> {
           if (tokens_ == nullptr || !tokens_->IsRequired()) return NoTokens();
           ASSIGN_OR_RETURN(v1::RevokeTokenResponse revoked, tokens_->Revoke(asked));
-          platform::LogInfo(absl::StrCat(caller.principal, " revoked ",
-                                         asked.token_id().empty()
-                                             ? absl::StrCat("all ", revoked.count(), " tokens")
-                                             : absl::StrCat("token ", asked.token_id()),
-                                         " of ", revoked.principal()));
+          const std::string what = asked.token_id().empty()
+                                       ? absl::StrCat("all ", revoked.count(), " tokens")
+                                       : absl::StrCat("token ", asked.token_id());
+          platform::LogInfo(caller.principal, " revoked ", what, " of ", revoked.principal());
           return revoked;
         });
   }

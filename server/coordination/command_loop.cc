@@ -176,8 +176,8 @@ void CommandLoop::CleanUp() {
     clean_up_at_ = clock_.steady() + kRetryStore;
     options_.make_room(more.status());
     if (!clean_up_failed_) {
-      platform::LogWarning(absl::StrCat("cannot clean up the database; retrying every second: ",
-                                        more.status().message()));
+      platform::LogWarning("cannot clean up the database; retrying every second: ",
+                           more.status().message());
     }
   }
   clean_up_failed_ = !more.ok();

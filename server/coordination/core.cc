@@ -245,9 +245,9 @@ void Core::ReleaseLeases() {
        },
        .fail =
            [](const absl::Status& status) {
-             platform::LogWarning(absl::StrCat(
+             platform::LogWarning(
                  "cannot release the leases of an earlier server, which expire as usual: ",
-                 status.message()));
+                 status.message());
            }});
 }
 
@@ -286,8 +286,8 @@ void Core::Publish(CommittedGroup group) {
     }
   }
   for (const std::string& worker : effects.lost_workers) {
-    platform::LogWarning(absl::StrCat("worker ", worker, " is lost: it has been silent for ",
-                                      absl::FormatDuration(options_.lease_duration)));
+    platform::LogWarning("worker ", worker, " is lost: it has been silent for ",
+                         absl::FormatDuration(options_.lease_duration));
   }
   for (const auto& [level, text] : effects.log) platform::Log(level, text);
   if (group.changed) commit_fault_.Note(absl::OkStatus());
@@ -307,9 +307,9 @@ void Core::SweepLeft(std::vector<SweepRecord> left) {
                      },
                      .fail =
                          [](const absl::Status& status) {
-                           platform::LogWarning(absl::StrCat(
+                           platform::LogWarning(
                                "artifacts left by an earlier server stay until the next start: ",
-                               status.message()));
+                               status.message());
                          }});
 }
 

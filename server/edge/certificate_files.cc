@@ -42,13 +42,13 @@ void CertificateFiles::Refresh(const std::function<absl::Status(const Encryption
   if (changed) status = use(*read);
   if (changed && status.ok()) {
     in_force_ = *std::move(read);
-    platform::LogInfo(absl::StrCat("new connections use the new certificate ", paths_.certificate));
+    platform::LogInfo("new connections use the new certificate ", paths_.certificate);
     WarnOfExpiry();
   }
   // Once, and not at every interval.
   if (!status.ok() && status != refreshed_) {
-    platform::LogWarning(absl::StrCat("the new certificates cannot be used, so the old ones stay: ",
-                                      status.message()));
+    platform::LogWarning("the new certificates cannot be used, so the old ones stay: ",
+                         status.message());
   }
   refreshed_ = std::move(status);
 }
@@ -67,8 +67,8 @@ void CertificateFiles::WarnOfExpiry() {
   const auto warn = [this](const std::string& path, const std::string& pem) {
     const std::string soon = rpc::ExpiresSoon(absl::StrCat("the certificate ", path), pem, now_());
     if (soon.empty()) return;
-    platform::LogWarning(
-        absl::StrCat(soon, "; replace the file: the server reads the new one without a restart"));
+    platform::LogWarning(soon,
+                         "; replace the file: the server reads the new one without a restart");
   };
   warn(paths_.certificate, in_force_.certificate);
   warn(paths_.client_authority, in_force_.client_authority);
