@@ -27,9 +27,9 @@ _include_sources = rule(
     },
 )
 
-def _split(sources):
+def _split(sources, at_a_time):
     """Splits sources, in their order, into the fewest groups, all of about the same length."""
-    count = (len(sources) + _SOURCES_AT_A_TIME - 1) // _SOURCES_AT_A_TIME
+    count = (len(sources) + at_a_time - 1) // at_a_time
     return [sources[len(sources) * i // count:len(sources) * (i + 1) // count] for i in range(count)]
 
 def _precompiled(deps):
@@ -44,10 +44,10 @@ def _precompiled(deps):
             return name
     return None
 
-def _together(name, srcs, deps, apart, precompiled, suffix):
+def _together(name, srcs, deps, apart, precompiled, suffix, at_a_time = _SOURCES_AT_A_TIME):
     """Declares the files that include srcs. Returns the attributes srcs, textual_hdrs and deps of the target."""
     compiled = [source for source in srcs if _is_compiled(source)]
-    groups = _split([source for source in compiled if source not in apart]) + ([apart] if apart else [])
+    groups = _split([source for source in compiled if source not in apart], at_a_time) + ([apart] if apart else [])
     if not compiled or (len(groups) == len(compiled) and not precompiled):
         return dict(srcs = srcs, textual_hdrs = [], deps = deps)
     outs = ["%s_unity/%d%s.cc" % (name, index, suffix) for index in range(len(groups))]
@@ -74,7 +74,15 @@ def _together(name, srcs, deps, apart, precompiled, suffix):
         }),
     )
 
-def cc_library(name, srcs = [], deps = [], apart = [], textual_hdrs = [], precompiled = None, **kwargs):
+def cc_library(
+        name,
+        srcs = [],
+        deps = [],
+        apart = [],
+        textual_hdrs = [],
+        precompiled = None,
+        at_a_time = _SOURCES_AT_A_TIME,
+        **kwargs):
     """A native cc_library, compiled as above.
 
     Args:
@@ -84,9 +92,10 @@ def cc_library(name, srcs = [], deps = [], apart = [], textual_hdrs = [], precom
       apart: those of srcs that are not compiled together with others: //tests/faults replaces them at link time.
       textual_hdrs: as of the native rule.
       precompiled: name in bazel/precompiled, if not the one that suits deps.
+      at_a_time: sources in one compilation.
       **kwargs: passed on.
     """
-    attributes = _together(name, srcs, deps, apart, precompiled or _precompiled(deps), "")
+    attributes = _together(name, srcs, deps, apart, precompiled or _precompiled(deps), "", at_a_time)
     attributes["textual_hdrs"] = textual_hdrs + attributes["textual_hdrs"]
     native.cc_library(name = name, **dict(kwargs, **attributes))
 
