@@ -13,10 +13,25 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+import time
 import unittest
 
 CHILD = os.path.join(os.path.dirname(os.path.abspath(__file__)), "child.py")
 PYTHON = os.environ.get("LENGTHWISE_PYTHON_NETWORKS", "/usr/bin/python3")
+TEMPORARY = tempfile.TemporaryDirectory()
+WARM_PYTHON = os.path.join(TEMPORARY.name, "warm_python")
+
+
+def setUpModule():
+    """Starts WARM_PYTHON."""
+    warm = subprocess.Popen([PYTHON, "-B", os.path.join(os.path.dirname(CHILD), "warm_python.py"), WARM_PYTHON])
+    unittest.addModuleCleanup(warm.wait)
+    unittest.addModuleCleanup(warm.kill)
+    while not os.path.exists(WARM_PYTHON):
+        if warm.poll() is not None:
+            raise RuntimeError("warm_python.py has ended")
+        time.sleep(0.01)
+
 
 LINEAR = """
     import torch
@@ -122,7 +137,9 @@ def cross_entropy_gradient(rows, targets):
 
 
 class Parent:
-    """A parent of one child, with float32 numbers."""
+    """A parent of one child, with float32 numbers. The child's Python is PYTHON if it is `cold` or has an environment of its
+    own, otherwise WARM_PYTHON.
+    """
 
     def __init__(
         self,
@@ -135,6 +152,7 @@ class Parent:
         outputs=3,
         entry="net.py",
         environment=None,
+        cold=False,
     ):
         self.folder = tempfile.mkdtemp()
         archive = os.path.join(self.folder, "archive.json")
@@ -154,7 +172,7 @@ class Parent:
         fds = [theirs.fileno(), *self.files]
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
         self.process = subprocess.Popen(
-            [PYTHON, "-B", "-c", code, *map(str, fds), work, str(memory)],
+            [PYTHON if cold or environment else WARM_PYTHON, "-B", "-c", code, *map(str, fds), work, str(memory)],
             pass_fds=fds,
             cwd=work,
             env={**os.environ, **(environment or {})},
@@ -381,7 +399,7 @@ class ChildTest(unittest.TestCase):
 
     def test_seed_alone_determines_initial_values(self):
         pack = self.parent(LINEAR, seeds=(3, 9))
-        alone = self.parent(LINEAR, seeds=(9,))
+        alone = self.parent(LINEAR, seeds=(9,), cold=True)
         self.assertEqual(pack.parameters(1), alone.parameters(0))
         self.assertNotEqual(pack.parameters(0), pack.parameters(1))
 
@@ -489,7 +507,8 @@ class ChildTest(unittest.TestCase):
         self.assertNotIn("error", parent.declared)
 
     def test_files_shadow_no_module(self):
-        parent = self.parent("import numpy\n" + textwrap.dedent(LINEAR) + "numpy.zeros(3)\n", files={"numpy.py": "1/0"})
+        source = "import numpy\n" + textwrap.dedent(LINEAR) + "numpy.zeros(3)\n"
+        parent = self.parent(source, files={"numpy.py": "1/0"}, cold=True)
         self.assertNotIn("error", parent.declared)
 
     def test_copy_of_the_encoder_matches_golden_values(self):
@@ -615,13 +634,13 @@ class ChildTest(unittest.TestCase):
         source = LINEAR.replace(
             "return self", "print('x' * 10**6)\n            import os\n            os.fork()\n            return self"
         )
-        parent = self.parent(source)
+        parent = self.parent(source, cold=True)
         first = parent.forward([[1, 2]], 1)
         self.assertEqual(parent.forward([[1, 2]], 1), first)
 
     def test_closed_output_changes_nothing(self):
         for source in ("sys.stdout.close()", "sys.stdout = None"):
-            parent = self.parent(f"import sys\n{source}\n" + textwrap.dedent(LINEAR))
+            parent = self.parent(f"import sys\n{source}\n" + textwrap.dedent(LINEAR), cold=True)
             self.assertEqual(len(parent.forward([[1, 2]], 1)), 3)
 
     def test_old_torch_is_refused(self):
@@ -643,7 +662,7 @@ class ChildTest(unittest.TestCase):
             "            os.waitpid(pid, 0)\n"
             "            return self",
         )
-        parent = self.parent(source)
+        parent = self.parent(source, cold=True)
         before = parent.parameters()
         parent.forward([[1, 2]], 1)
         self.assertEqual(parent.parameters(), before)

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <numeric>
 #include <string>
@@ -81,6 +82,24 @@ std::string Interpreter() {
   return chosen != nullptr ? chosen : "/usr/bin/python3";
 }
 
+// A program that stands for it and has imported torch (warm_python.py). Empty if torch cannot be
+// imported.
+const std::string& WarmInterpreter() {
+  static const auto& program = *new std::string([]() -> std::string {
+    std::string path = absl::StrCat(testing::TempDir(), "/warm_python");
+    std::filesystem::remove(path);
+    auto started = platform::ChildProcess::Start(
+        {.arguments = {Interpreter(), "-B", "models/python_network/warm_python.py", path}});
+    if (!started.ok()) return "";
+    platform::ChildProcess& server = *started->release();  // serves until this process ends
+    while (!std::filesystem::exists(path)) {
+      if (server.WaitFor(absl::Milliseconds(10)).has_value()) return "";
+    }
+    return path;
+  }());
+  return program;
+}
+
 // Finds the archives that TrialOf wrote.
 class Session : public RecordingSession {
  public:
@@ -94,12 +113,7 @@ class Session : public RecordingSession {
 class PythonNetworkTest : public testing::Test {
  protected:
   void SetUp() override {
-    static const bool has_torch = [] {
-      const auto imported =
-          platform::ChildProcess::Run({Interpreter(), "-c", "import torch"}, absl::Minutes(2));
-      return imported.ok() && imported->exit.has_value() && imported->exit->ok();
-    }();
-    if (!has_torch) GTEST_SKIP() << Interpreter() << " has no PyTorch";
+    if (WarmInterpreter().empty()) GTEST_SKIP() << Interpreter() << " has no PyTorch";
   }
 
   // A trial that trains the class Net of this source, a module of a package.
@@ -127,13 +141,16 @@ class PythonNetworkTest : public testing::Test {
     return trial;
   }
 
-  static void Run(const v1::Lease& lease, RecordingSession& session) {
-    static PackRunner& runner =
-        *CreatePackRunner(
-             {.device = "cpu", .threads = 1, .max_pack_size = 8, .python = Interpreter()})
-             .value()
-             .release();
-    const absl::Status status = runner.Run(lease, session);
+  static void Run(const v1::Lease& lease, RecordingSession& session,
+                  const std::string& python = WarmInterpreter()) {
+    static auto& runners = *new std::map<std::string, std::unique_ptr<PackRunner>>;
+    std::unique_ptr<PackRunner>& runner = runners[python];
+    if (runner == nullptr) {
+      runner =
+          CreatePackRunner({.device = "cpu", .threads = 1, .max_pack_size = 8, .python = python})
+              .value();
+    }
+    const absl::Status status = runner->Run(lease, session);
     ASSERT_TRUE(status.ok()) << status;
   }
 
@@ -160,9 +177,9 @@ class PythonNetworkTest : public testing::Test {
     return session.History(0);
   }
 
-  v1::Outcome OutcomeOf(const std::string& source) {
+  v1::Outcome OutcomeOf(const std::string& source, const std::string& python = WarmInterpreter()) {
     Session session;
-    Run(LeaseOf({TrialOf(source)}), session);
+    Run(LeaseOf({TrialOf(source)}), session, python);
     return session.OutcomeOf(0);
   }
 
@@ -270,7 +287,7 @@ void PythonNetworkTest::ExpectTheyTrainAlike(std::vector<v1::TrialSpecification>
                          }).value());
   }
   training::Device device;
-  device.python = Interpreter();
+  device.python = WarmInterpreter();
   for (const training::Blueprint& blueprint : blueprints) {
     models.push_back(
         training::CreatePackModel(blueprint, {{.weight_seed = 1, .data_seed = 1}}, device).value());
@@ -398,7 +415,7 @@ struct TextModel {
     }
     auto network =
         models::PythonNetwork::Create(
-            {.interpreter = Interpreter(),
+            {.interpreter = WarmInterpreter(),
              .archive = absl::StrCat(testing::TempDir(), "/", parameters.String("file_sha256")),
              .precision = "float32",
              .weight_seeds = {1}},
@@ -576,7 +593,8 @@ TEST_F(PythonNetworkTest, ModuleThatEndsItsProcessFailsItsTrial) {
       OutcomeOf(Replaced("        if self.training:\n",
                          "        if self.training:\n            import os\n"
                          "            print('so long', flush=True)\n"
-                         "            os._exit(3)\n"));
+                         "            os._exit(3)\n"),
+                Interpreter());
   EXPECT_EQ(outcome.kind(), v1::Outcome::FAILED_PERMANENTLY);
   EXPECT_EQ(outcome.reason(), "the network's process exited with code 3");
 }
@@ -594,13 +612,13 @@ TEST_F(PythonNetworkTest, KilledProcessFailsTemporarilyAndResumes) {
                    "        if self.training:\n")));
   v1::Lease lease = LeaseOf({trial});
   Session session;
-  Run(lease, session);
+  Run(lease, session, Interpreter());
   EXPECT_EQ(session.OutcomeOf(0).kind(), v1::Outcome::FAILED_TEMPORARILY);
   EXPECT_THAT(session.OutcomeOf(0).reason(),
               StartsWith("the network's process was killed by signal 9"));
   session.Rewind(lease);
   EXPECT_GT(lease.trials(0).checkpoint_step(), 0);
-  Run(lease, session);
+  Run(lease, session, Interpreter());
   EXPECT_EQ(session.History(0), HistoryAlone(trial));
 }
 
@@ -640,7 +658,8 @@ TEST_F(PythonNetworkTest, ModuleSeesNoTokensAndLeavesNoProcess) {
                    "    import time\n"
                    "    time.sleep(3600)\n"
                    "with open('",
-                   copy, "', 'w') as file:\n    file.write(str(pid))\n\nclass Net")));
+                   copy, "', 'w') as file:\n    file.write(str(pid))\n\nclass Net")),
+      Interpreter());
   unsetenv("LENGTHWISE_TOKEN");
   unsetenv("AWS_SECRET_ACCESS_KEY");
   EXPECT_EQ(outcome.kind(), v1::Outcome::COMPLETED) << outcome.reason();
