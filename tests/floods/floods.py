@@ -226,13 +226,15 @@ class Connection:
             self.closed = True
             return False
         self.buffer += received
-        while len(self.buffer) >= 9:
-            size = int.from_bytes(self.buffer[:3], "big")
-            if len(self.buffer) < 9 + size:
+        at = 0
+        while len(self.buffer) >= at + 9:
+            size = int.from_bytes(self.buffer[at : at + 3], "big")
+            if len(self.buffer) < at + 9 + size:
                 break
-            kind, flags, stream = struct.unpack(">BBI", self.buffer[3:9])
-            self.take(kind, flags, stream & 0x7FFFFFFF, self.buffer[9 : 9 + size])
-            self.buffer = self.buffer[9 + size :]
+            kind, flags, stream = struct.unpack_from(">BBI", self.buffer, at + 3)
+            self.take(kind, flags, stream & 0x7FFFFFFF, self.buffer[at + 9 : at + 9 + size])
+            at += 9 + size
+        self.buffer = self.buffer[at:]
         return True
 
     def take(self, kind: int, flags: int, stream: int, payload: bytes) -> None:
