@@ -208,7 +208,7 @@ bool Fleet::AwaitTrials(const std::string& experiment,
   const absl::Time deadline = absl::Now() + timeout;
   while (!done(Trials(experiment))) {
     if (absl::Now() > deadline) return false;
-    Revive();
+    Revive(/*pace=*/absl::Milliseconds(30));
   }
   return true;
 }
