@@ -167,7 +167,9 @@ if [ "$within" != 0 ]; then
   limit=$(seconds_left)
   [ "$limit" -gt 0 ] || limit=1
 fi
-run_tests plain "${filter[@]}" "${targets[@]}"
+# Many tests wait for processes and clocks for a part of their time, so one more than there are processors runs at a time.
+jobs=$(($(nproc) + 1))
+run_tests plain --jobs=$jobs --local_test_jobs=$jobs "${filter[@]}" "${targets[@]}"
 
 # unit_tests PART: the tests that a sanitizer runs. Excludes tests of processes (end_to_end, faults,
 # fleet, monitoring, documentation, python, web), which would show it no further code. The tags no-asan
