@@ -32,8 +32,9 @@ def _split(sources, at_a_time):
     count = (len(sources) + at_a_time - 1) // at_a_time
     return [sources[len(sources) * i // count:len(sources) * (i + 1) // count] for i in range(count)]
 
-def _precompiled(deps):
+def _precompiled(deps, tests = False):
     """Returns the name in bazel/precompiled that suits a target with these dependencies, or none."""
+    suffix = "_test" if tests or "@system//:gtest" in deps else ""
     for library, name in [
         ("@libtorch//:libtorch", "tensors"),
         ("@system//:grpc", "calls"),
@@ -41,15 +42,17 @@ def _precompiled(deps):
         ("@system//:absl", "messages"),
     ]:
         if library in deps:
-            return name
-    return None
+            return name + suffix
+    return "messages_test" if suffix else None
 
-def _together(name, srcs, deps, apart, precompiled, suffix, at_a_time = _SOURCES_AT_A_TIME):
+def _together(name, srcs, deps, apart, precompiled, suffix, filegroups = [], at_a_time = _SOURCES_AT_A_TIME):
     """Declares the files that include srcs. Returns the attributes srcs, textual_hdrs and deps of the target."""
     compiled = [source for source in srcs if _is_compiled(source)]
     groups = _split([source for source in compiled if source not in apart], at_a_time) + ([apart] if apart else [])
+    groups += [[filegroup] for filegroup in filegroups]
+    compiled += filegroups
     if not compiled or (len(groups) == len(compiled) and not precompiled):
-        return dict(srcs = srcs, textual_hdrs = [], deps = deps)
+        return dict(srcs = srcs + filegroups, textual_hdrs = [], deps = deps)
     outs = ["%s_unity/%d%s.cc" % (name, index, suffix) for index in range(len(groups))]
     for out, group in zip(outs, groups):
         _include_sources(
@@ -79,6 +82,7 @@ def cc_library(
         srcs = [],
         deps = [],
         apart = [],
+        filegroups = [],
         textual_hdrs = [],
         precompiled = None,
         at_a_time = _SOURCES_AT_A_TIME,
@@ -90,14 +94,41 @@ def cc_library(
       srcs: sources and private headers.
       deps: libraries.
       apart: those of srcs that are not compiled together with others: //tests/faults replaces them at link time.
+      filegroups: more sources; those of a filegroup are compiled together.
       textual_hdrs: as of the native rule.
       precompiled: name in bazel/precompiled, if not the one that suits deps.
       at_a_time: sources in one compilation.
       **kwargs: passed on.
     """
-    attributes = _together(name, srcs, deps, apart, precompiled or _precompiled(deps), "", at_a_time)
+    attributes = _together(name, srcs, deps, apart, precompiled or _precompiled(deps), "", filegroups, at_a_time)
     attributes["textual_hdrs"] = textual_hdrs + attributes["textual_hdrs"]
     native.cc_library(name = name, **dict(kwargs, **attributes))
+
+_OF_SOURCES = ["copts", "local_defines"]
+
+def _program(rule, name, srcs, deps, precompiled, suffix, testonly, kwargs):
+    attributes = _together(name, srcs, deps, [], precompiled, suffix)
+    native.cc_library(
+        name = name + "_sources",
+        testonly = testonly,
+        alwayslink = True,
+        tags = ["manual"],
+        **dict(attributes, **{key: value for key, value in kwargs.items() if key in _OF_SOURCES})
+    )
+    rule(
+        name = name,
+        testonly = testonly,
+        deps = [":%s_sources" % name],
+        **{key: value for key, value in kwargs.items() if key not in _OF_SOURCES}
+    )
+
+def cc_binary(name, srcs, deps, testonly = None, **kwargs):
+    """A native cc_binary, compiled as above."""
+    _program(native.cc_binary, name, srcs, deps, _precompiled(deps), "", testonly, kwargs)
+
+def cc_test(name, srcs, deps, **kwargs):
+    """A native cc_test, compiled as above."""
+    _program(native.cc_test, name, srcs, deps, _precompiled(deps, tests = True), "_test", True, kwargs)
 
 def cc_tests(name, tests, deps, files = [], size = "small", data = [], env = {}, args = [], tags = [], **kwargs):
     """A program with the tests of several files, and for each file a target that runs the tests in it.
@@ -123,7 +154,7 @@ def cc_tests(name, tests, deps, files = [], size = "small", data = [], env = {},
         [test + "_test.cc" for test in tests] + files,
         deps,
         [],
-        (_precompiled(deps) or "messages") + "_test",
+        _precompiled(deps, tests = True),
         "_test",
     )
     native.cc_library(

@@ -1,12 +1,14 @@
 """A fuzz target: a function that takes any bytes and must survive them."""
 
+load("//bazel:cc.bzl", "cc_library")
+
 def fuzz_target(name, deps, **kwargs):
     """NAME_fuzz.cc with LLVMFuzzerTestOneInput and its inputs in corpus/NAME.
 
     NAME_test runs the corpus and mutations of it in the ordinary tests, with any compiler;
     NAME_fuzz searches with libFuzzer: bazel build --config=fuzz //tests/fuzz:NAME_fuzz.
     """
-    native.cc_library(
+    cc_library(
         name = name + "_target",
         testonly = True,
         srcs = [name + "_fuzz.cc"],
