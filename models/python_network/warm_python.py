@@ -4,7 +4,7 @@
 
 PROGRAM takes the arguments of PYTHON. Where child.py is among them, a copy of this process runs it, with the environment,
 the working directory, the open files and the process group of the caller, which ends as the copy does. Other calls go to
-PYTHON itself.
+PYTHON itself. Ends with 77 if torch cannot be imported.
 """
 
 import os
@@ -21,6 +21,7 @@ import socket
 import sys
 import traceback
 
+NO_TORCH = 77
 CALLER = """#!{python} -IS
 import json, os, signal, socket, sys
 if len(sys.argv) == 4:
@@ -72,8 +73,10 @@ def answer(connection, message, files):
 
 def main():
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
-    import torch  # noqa: F401
-
+    try:
+        import torch  # noqa: F401
+    except (ImportError, OSError):
+        sys.exit(NO_TORCH)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     listener.bind("")  # the kernel chooses a name
     listener.listen()

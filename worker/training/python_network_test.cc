@@ -82,8 +82,11 @@ std::string Interpreter() {
   return chosen != nullptr ? chosen : "/usr/bin/python3";
 }
 
-// A program that stands for it and has imported torch (warm_python.py). Empty if torch cannot be
-// imported.
+// Exit code of warm_python.py if torch cannot be imported.
+constexpr int kNoTorch = 77;
+
+// A program that stands for the interpreter and has imported torch (warm_python.py). Empty if torch
+// cannot be imported.
 const std::string& WarmInterpreter() {
   static const auto& program = *new std::string([]() -> std::string {
     std::string path = absl::StrCat(testing::TempDir(), "/warm_python");
@@ -93,7 +96,10 @@ const std::string& WarmInterpreter() {
     if (!started.ok()) return "";
     platform::ChildProcess& server = *started->release();  // serves until this process ends
     while (!std::filesystem::exists(path)) {
-      if (server.WaitFor(absl::Milliseconds(10)).has_value()) return "";
+      if (const auto exit = server.WaitFor(absl::Milliseconds(10)); exit.has_value()) {
+        EXPECT_EQ(exit->code, kNoTorch) << exit->ToString();
+        return "";
+      }
     }
     return path;
   }());
@@ -650,9 +656,10 @@ TEST_F(PythonNetworkTest, ModuleSeesNoTokensAndLeavesNoProcess) {
   std::filesystem::remove(copy);
   setenv("LENGTHWISE_TOKEN", "secret", 1);
   setenv("AWS_SECRET_ACCESS_KEY", "secret", 1);
-  const v1::Outcome outcome = OutcomeOf(Replaced(
-      "class Net",
-      absl::StrCat("assert 'secret' not in os.environ.values(), sorted(os.environ)\n"
+  const v1::Outcome outcome = OutcomeOf(
+      Replaced("class Net",
+               absl::StrCat(
+                   "assert 'secret' not in os.environ.values(), sorted(os.environ)\n"
                    "assert os.getpgrp() == os.getpid() != os.getppid(), 'in the worker\\'s group'\n"
                    "if (pid := os.fork()) == 0:\n"
                    "    import time\n"
