@@ -99,13 +99,15 @@ def rounded(value: float, digits: int) -> float:
 
 @dataclass
 class ComparisonCell:
-    # None while no trial of the cell has finished.
+    # None while no trial of the cell has finished, or if none of them has the value.
     measured: Measurement | None = None
     published: PublishedValue | None = None
     # The best of its row as it is printed; several share it, none has it where the row has a single value, losses or
     # training accuracies.
     best_measured: bool = False
     best_published: bool = False
+    # True if a trial of the cell has finished.
+    finished: bool = False
 
     def difference(self, quantity: Quantity) -> float | None:
         """Measured less published, as printed numbers would be subtracted; losses as they are."""
@@ -295,6 +297,7 @@ def compare(
         comparison.steps, comparison.published_steps = training.steps, paper.training.steps
         factor = paper.training.steps / training.steps / _SECONDS_PER_HOUR
     values: dict[tuple[int, int], list[SeedStatistic]] = {}
+    finished: set[tuple[int, int]] = set()
     # The labels of trials with a value.
     labels: dict[tuple[int, int], list[tuple[str | float, ...]]] = {}
     for index, cell in enumerate(summary.cells):
@@ -321,6 +324,8 @@ def compare(
         trials = cell.trials
         unended = trials.queued + trials.running + trials.failed + trials.cancelled
         comparison.places.update(places)
+        if trials.succeeded:
+            finished.update(places)
         if places:
             comparison.unfinished += unended
             comparison.counted += counted
@@ -332,7 +337,11 @@ def compare(
             comparison.varied.append(axis)
     for r in range(len(table.rows)):
         cells = [
-            ComparisonCell(aggregate(values.get((r, c), []), column.statistic, select), table.cells.get((r, c)))
+            ComparisonCell(
+                aggregate(values.get((r, c), []), column.statistic, select),
+                table.cells.get((r, c)),
+                finished=(r, c) in finished,
+            )
             for c, column in enumerate(table.columns)
         ]
         comparison.cells.append(cells)
@@ -351,7 +360,8 @@ def length_statistics(
 ) -> dict[tuple[int, int], SeedStatistic]:
     """Accuracies at the lengths of the table's columns, of the final evaluations of trials that have succeeded.
 
-    A summary has their means alone. Of several evaluations of a trial the last one counts.
+    A summary has their means alone. Of several evaluations of a trial the last one counts. A trial without an accuracy at a
+    length is not one of its trials.
     """
     finals = {one.trial: one.accuracies for one in evaluations if one.accuracies.final}
     cells = {
@@ -365,7 +375,7 @@ def length_statistics(
         if trial.name not in finals or trial.state != event_pb2.SUCCEEDED or key not in cells:
             continue
         for length, accuracy in zip(finals[trial.name].lengths, finals[trial.name].accuracies):
-            if length in wanted:
+            if length in wanted and math.isfinite(accuracy):
                 values.setdefault((cells[key], length), {})[short_name(trial.name)] = accuracy
     return {
         place: SeedStatistic(

@@ -350,6 +350,11 @@ def _value(value: Measurement | PublishedValue | None, quantity: Quantity) -> st
     return text if value.deviation is None else f"{text} ± {format_quantity(quantity, value.deviation)}"
 
 
+def _here(cell: ComparisonCell, quantity: Quantity) -> str:
+    """A dash if trials have finished, but none has the value."""
+    return _value(cell.measured, quantity) or ("–" if cell.finished else "")
+
+
 def _difference(cell: ComparisonCell, quantity: Quantity) -> str:
     """Losses, of many sizes, are compared by their ratio."""
     if quantity is Quantity.LOSS:
@@ -403,7 +408,7 @@ class _Layout:
             cells = self._begin_row(rendered, i)
             for c in columns:
                 cell = self.comparison.cells[r][c]
-                here = mark(_value(cell.measured, quantity), cell.best_measured)
+                here = mark(_here(cell, quantity), cell.best_measured)
                 paper = mark(_value(cell.published, quantity), cell.best_published)
                 cells.append(Cell(here, GREEN if cell.best_measured else BOLD, cell.best_measured))
                 cells.append(Cell(paper, best=cell.best_published))
@@ -430,10 +435,11 @@ class _Layout:
             for c in self.columns:
                 cell = self.comparison.cells[r][c]
                 published = _value(cell.published, quantity)
-                if cell.measured is None:
+                here = _here(cell, quantity)
+                if not here:
                     cells.append(f"  / {published} /  " if cell.published else "")
                 else:
-                    parts = [_value(cell.measured, quantity), published, _difference(cell, quantity)]
+                    parts = [here, published, _difference(cell, quantity)]
                     cells.append(Cell(" / ".join(parts), best=cell.best_measured))
             rendered.add_row(cells)
         return rendered

@@ -143,6 +143,7 @@ class CellsTest(unittest.TestCase):
         found = self.beside(self.table(lengths=(100, 0)), {(0, 100): SeedStatistic(trials=3, max=0.25)})
         self.assertEqual(found.cells[0][0].measured.value, 25)
         self.assertIsNone(found.cells[1][0].measured, "not evaluated there")
+        self.assertEqual([row[0].finished for row in found.cells], [True, True])
         self.assertEqual(found.without_value, 2)
 
     def test_unrun_cells_are_empty_and_counted(self):
@@ -435,6 +436,15 @@ class LengthStatisticsTest(unittest.TestCase):
         self.assertAlmostEqual(fire.deviation, 0.78 / math.sqrt(2))
         self.assertEqual((found[1, 100].trials, found[1, 100].deviation), (1, 0))
 
+    def test_length_at_which_nothing_counts_has_no_value(self):
+        self.add("1", "fire", math.nan)
+        self.add("2", "none", 0.5)
+        measured = self.accuracies.evaluations[1].accuracies
+        del measured.lengths[1], measured.accuracies[1]
+        self.assertEqual(self.sum_up(), {})
+        self.add("3", "none", 0.25)
+        self.assertEqual({place: one.mean for place, one in self.sum_up().items()}, {(1, 100): 0.25})
+
     def test_only_final_evaluations_count(self):
         self.add("1", "fire", 0.2, final=False)
         self.add("2", "fire", 0.3, state=event_pb2.RUNNING)
@@ -490,6 +500,12 @@ class DisplayTest(unittest.TestCase):
         self.assertIn("3 of 6 cells have a value; rows without trials: Odds First", text)
         self.assertIn("steps 10 (paper: 20)", text)
         self.assertIn("1 to 2 trials in each cell, all tested on one draw of examples.", " ".join(text.split()))
+
+    def test_finished_trials_without_a_value_have_a_dash(self):
+        self.comparison.cells[1][1].finished = True
+        self.assertIn("│ 27.2 ± 0.2               │    –   30.0 ± 2.0\n", self.terminal(100))
+        self.assertIn("| – / 30.0 ± 2.0 /  |", self.written(display.write_markdown))
+        self.assertIn("-- & 30.0 $\\pm$ 2.0", self.written(display.write_latex))
 
     def test_tasks_without_levels_have_no_column_for_them(self):
         self.comparison.table = table_of(

@@ -882,6 +882,12 @@ class AccuracyTableTest(unittest.TestCase):
             "randomized │ 85.0 │     75.0\n",
         )
 
+    def test_length_without_a_score_has_a_dash(self):
+        self.add_cell("sin_cos", 1, [1.0, 0.9, 0.2, 0.1])
+        measured = self.add_cell("randomized", 1, [0.9, 0.8, 0.8, 0.7])
+        del measured.lengths[2], measured.mean_accuracies[2]
+        self.assertIn("\nrandomized │  90.0  80.0  85.0 │    –  70.0  75.0\n", self.table(80))
+
     def test_group_is_named_in_full_if_there_is_room(self):
         table = Table([Column("5"), Column("10"), Column("15")], [Group("seen in training", 0, 1)])
         table.add_row(["1", "2", "3"])

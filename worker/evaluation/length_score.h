@@ -37,7 +37,8 @@ inline uint64_t SequenceSeed(uint64_t seed, const ScoreOptions& options) {
 struct LengthScore {
   // 0 to 1. For classes: sum(mask * correct) / sum(mask) over all sequences of the length. For a
   // regression: the share of sequences whose outputs are all within 0.05 + 5 % of their targets.
-  // For text: the share of answers that are right to the last token.
+  // For text: the share of answers that are right to the last token. NaN if classes have no output
+  // with mask 1.
   double accuracy = 0;
   // For classes: mean soft-max cross-entropy over all sequences and output positions, masked or
   // not, in nats. For a regression: the mean over sequences of their outputs' mean squared errors.

@@ -1,5 +1,6 @@
 #include "worker/evaluation/scorer.h"
 
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,6 +20,12 @@ using data::BatchTensors;
 
 double Share(double part, int64_t whole) {
   return whole == 0 ? 0 : part / static_cast<double>(whole);
+}
+
+// Returns NaN for a share of nothing: no model is right or wrong there.
+double ShareOfCounted(int64_t right, int64_t counted) {
+  return counted == 0 ? std::numeric_limits<double>::quiet_NaN()
+                      : static_cast<double>(right) / static_cast<double>(counted);
 }
 
 // Returns row `row` of the matrices' horizontal concatenation.
@@ -65,8 +72,7 @@ class ClassScorer : public Scorer {
     std::vector<LengthScore> scores;
     for (int64_t member = 0; member < correct.size(0); ++member) {
       scores.push_back(
-          {.accuracy =
-               Share(static_cast<double>(correct.const_data_ptr<int64_t>()[member]), counted),
+          {.accuracy = ShareOfCounted(correct.const_data_ptr<int64_t>()[member], counted),
            .loss = Share(loss.const_data_ptr<double>()[member], outputs_),
            .sequences = sequences_,
            .each_accuracy = JoinedRow(each_accuracy_, member),

@@ -58,6 +58,16 @@ TEST(ScorerTest, MaskAppliesToAccuracyButNotToLoss) {
   EXPECT_NEAR(scores[1].loss, (3 * wrong + sure) / 4, 1e-6);
 }
 
+TEST(ScorerTest, AccuracyOfNothingIsNotZero) {
+  const auto scorer = Create("reverse_string", 1);
+  scorer->Add(at::tensor({3.0, 0.0, 0.0, 3.0}).view({1, 1, 2, 2}),
+              {.classes = at::tensor(std::vector<int64_t>{0, 1}).view({1, 1, 2}),
+               .mask = Mask({0, 0}, {1, 1, 2})});
+  const LengthScore score = scorer->Scores().front();
+  EXPECT_TRUE(std::isnan(score.accuracy)) << score.accuracy;
+  EXPECT_GT(score.loss, 0) << "the loss counts masked values too";
+}
+
 // A sequence of one number weighs as much as one of two.
 TEST(ScorerTest, ErrorsAreAveragedPerSequence) {
   const auto scorer = Create("cumulative_sum", 1);

@@ -75,7 +75,8 @@ std::string Reversals(int longest, int shift) {
 
 class Files {
  public:
-  Files(const std::string& train, const std::string& test) {
+  Files(const std::string& train, const std::string& test,
+        const tasks::examples::Options& options = {}) {
     for (const std::string& text : {train, test}) {
       if (text.empty()) continue;
       const std::string path =
@@ -90,9 +91,11 @@ class Files {
     tasks::examples::Problems problems;
     const auto loaded = tasks::examples::Load(
         {paths_[parameters_["train_sha256"]], "train.jsonl"},
-        {test.empty() ? "" : paths_[parameters_["test_sha256"]], "test.jsonl"}, {}, problems);
+        {test.empty() ? "" : paths_[parameters_["test_sha256"]], "test.jsonl"}, options, problems);
     EXPECT_TRUE(loaded.ok()) << loaded.status();
-    parameters_["contents"] = tasks::examples::ToText(tasks::examples::ContentsOf(*loaded));
+    tasks::examples::Contents contents = tasks::examples::ContentsOf(*loaded);
+    contents.reading = options.reading;
+    parameters_["contents"] = tasks::examples::ToText(contents);
     set_ = loaded->set;
   }
 
@@ -459,6 +462,48 @@ TEST(FileExamplesTest, EvaluationsCountTheExamplesOfEachLength) {
     EXPECT_THAT(event.length_accuracies().sequence_counts(), ElementsAre(6, 5));
   }
   EXPECT_EQ(evaluations, 1);
+}
+
+// New experiments have no such lengths. Those that an older release resolved keep their examples.
+TEST(FileExamplesTest, LengthAtWhichNothingCountsHasNoScore) {
+  const Files files(Reversals(6, 1),
+                    R"({"input": [0, 1], "target": [1, 0]})"
+                    "\n"
+                    R"({"input": [0, 1, 2], "target": [2, 1, 0], "mask": [0, 0, 0]})"
+                    "\n",
+                    {.reading = 0});
+  v1::TrialSpecification trial = files.Trial();
+  v1::Evaluation& evaluation = *trial.mutable_evaluation();
+  evaluation.clear_lengths();
+  evaluation.clear_interval_lengths();
+  evaluation.clear_attention_lengths();
+  for (const int32_t length : {2, 3}) {
+    evaluation.add_lengths(length);
+    evaluation.add_interval_lengths(length);
+  }
+  evaluation.set_sequence_scores(true);
+  evaluation.add_embedding_noise(0.1);
+  FileSession session(files);
+  RunLease(LeaseOf({trial}), session);
+  ASSERT_EQ(session.OutcomeOf(0).kind(), v1::Outcome::COMPLETED) << session.OutcomeOf(0).reason();
+  int evaluations = 0, scores = 0, under_noise = 0;
+  for (const v1::Event& event : session.events(0)) {
+    if (event.has_length_accuracies()) {
+      ++evaluations;
+      EXPECT_THAT(event.length_accuracies().lengths(), ElementsAre(2));
+    }
+    if (event.has_sequence_scores()) {
+      ++scores;
+      EXPECT_EQ(event.sequence_scores().length(), 2);
+    }
+    if (event.has_noise_accuracies()) {
+      ++under_noise;
+      EXPECT_THAT(event.noise_accuracies().accuracies(), ElementsAre(::testing::Ge(0.0)));
+    }
+  }
+  EXPECT_GT(evaluations, 1) << "also during training";
+  EXPECT_EQ(scores, 1);
+  EXPECT_EQ(under_noise, 1);
 }
 
 TEST(FileExamplesTest, AttentionIsRecordedForDifferentExamples) {

@@ -1,6 +1,7 @@
 #include "worker/training/pack_evaluation.h"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <utility>
 
@@ -11,8 +12,12 @@
 namespace lengthwise::worker::training {
 namespace {
 
-void AddScore(int32_t length, const evaluation::LengthScore& score,
+// Returns false, and adds nothing, if no output of the length counts. Files of examples that an
+// older release read have such lengths (tasks::examples::Options::reading); their accuracy is
+// unknown, not 0.
+bool AddScore(int32_t length, const evaluation::LengthScore& score,
               v1::LengthAccuracies& accuracies) {
+  if (std::isnan(score.accuracy)) return false;
   const auto sequences = static_cast<int32_t>(score.sequences);
   accuracies.set_sequences(std::max(accuracies.sequences(), sequences));
   accuracies.add_sequence_counts(sequences);
@@ -29,6 +34,7 @@ void AddScore(int32_t length, const evaluation::LengthScore& score,
     }
     metric->add_values(value);
   }
+  return true;
 }
 
 v1::SequenceScores EachSequence(int32_t length, const evaluation::LengthScore& score) {
@@ -107,7 +113,7 @@ std::optional<std::vector<PackEvaluation::Final>> PackEvaluation::Finally(
     if (!scores.has_value()) return std::nullopt;
     for (size_t i = 0; i < scores->size(); ++i) {
       const auto& score = (*scores)[i];
-      AddScore(length, score, results[i].accuracies);
+      if (!AddScore(length, score, results[i].accuracies)) continue;
       if (evaluation.sequence_scores()) {
         results[i].sequence_scores.push_back(EachSequence(length, score));
       }
@@ -128,15 +134,18 @@ std::optional<std::vector<PackEvaluation::Final>> PackEvaluation::Finally(
 bool PackEvaluation::EvaluateUnderNoise(MemberRange range, const KeepGoing& keep_going,
                                         std::vector<Final>& results) const {
   const v1::Evaluation& evaluation = blueprint_.evaluation;
+  // Those with a score. All members have the same.
+  const auto& lengths = results.front().accuracies.lengths();
+  if (lengths.empty()) return true;
   for (const double deviation : evaluation.embedding_noise()) {
     std::vector<double> accuracies(results.size()), losses(results.size());
-    for (const int32_t length : evaluation.lengths()) {
+    for (const int32_t length : lengths) {
       const auto scores = model_.Score(range, length, evaluation.sequences(), keep_going,
                                        {.embedding_noise = deviation});
       if (!scores.has_value()) return false;
       for (size_t i = 0; i < scores->size(); ++i) {
-        accuracies[i] += (*scores)[i].accuracy / evaluation.lengths_size();
-        losses[i] += (*scores)[i].loss / evaluation.lengths_size();
+        accuracies[i] += (*scores)[i].accuracy / lengths.size();
+        losses[i] += (*scores)[i].loss / lengths.size();
       }
     }
     for (size_t i = 0; i < results.size(); ++i) {
