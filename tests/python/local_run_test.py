@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 import unittest
 import warnings
@@ -131,6 +132,31 @@ class LocalRunTest(unittest.TestCase):
         self.assertEqual(experiment.refresh().id, "local-1")
         del experiment, again, client
         gc.collect()
+        self.await_processes("lengthwise_server", 0)
+
+    # //tests/end_to_end:run_test has 104 commands of 8 processes.
+    def test_threads_share_one_directory(self):
+        data = self.directory / "data"
+        lengthwise.run(specification("local"), data_dir=data, device="cpu", workers=1)
+        gc.collect()
+        failures = []
+
+        def ask():
+            for _ in range(24):
+                try:
+                    with lengthwise.Client(data_dir=data) as client:
+                        found = [one.id for one in client.experiments()]
+                except lengthwise.LengthwiseError as error:
+                    failures.append(str(error))
+                else:
+                    failures.extend([] if found == ["local-1"] else [str(found)])
+
+        threads = [threading.Thread(target=ask) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(failures, [])
         self.await_processes("lengthwise_server", 0)
 
     def test_named_experiment_trains_what_is_queued(self):
