@@ -20,20 +20,6 @@ using google::protobuf::Value;
 
 constexpr size_t kMostLabel = 48;
 
-google::protobuf::Value ToValue(const catalogue::ParameterValue& parameter) {
-  Value value;
-  if (const auto* flag = std::get_if<bool>(&parameter)) {
-    value.set_bool_value(*flag);
-  } else if (const auto* integer = std::get_if<int64_t>(&parameter)) {
-    value.set_number_value(static_cast<double>(*integer));
-  } else if (const auto* number = std::get_if<double>(&parameter)) {
-    value.set_number_value(*number);
-  } else {
-    value.set_string_value(std::get<std::string>(parameter));
-  }
-  return value;
-}
-
 // Converts the user's parameters to the catalogue's types and reports values that do not convert.
 catalogue::Parameters Given(const v1::Component& component, absl::string_view path,
                             Findings& findings) {
@@ -292,6 +278,20 @@ std::optional<Choice> ResolveComponent(absl::Span<const catalogue::Entry* const>
   CheckLabels({std::string(path)}, {}, components, findings);
   component.Swap(&components[0]);
   return choices[0];
+}
+
+google::protobuf::Value ToValue(const catalogue::ParameterValue& parameter) {
+  Value value;
+  if (const auto* flag = std::get_if<bool>(&parameter)) {
+    value.set_bool_value(*flag);
+  } else if (const auto* integer = std::get_if<int64_t>(&parameter)) {
+    value.set_number_value(static_cast<double>(*integer));
+  } else if (const auto* number = std::get_if<double>(&parameter)) {
+    value.set_number_value(*number);
+  } else {
+    value.set_string_value(std::get<std::string>(parameter));
+  }
+  return value;
 }
 
 catalogue::Parameters ParametersOf(const v1::Component& component) {

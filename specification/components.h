@@ -39,6 +39,8 @@ std::optional<Choice> ResolveComponent(absl::Span<const catalogue::Entry* const>
                                        absl::string_view kind, absl::string_view path,
                                        v1::Component& component, Findings& findings);
 
+google::protobuf::Value ToValue(const catalogue::ParameterValue& parameter);
+
 // Converts a component's parameters to the catalogues' representation. Expects a component that was
 // resolved before. Numbers become doubles; catalogue::Resolve accepts them for integer parameters.
 // Values other than numbers, text and booleans are skipped.

@@ -25,12 +25,11 @@ class AccessService final : public v1::AccessService::CallbackService {
 
   // FAILED_PRECONDITION while the server has no token: the creator of the first token becomes an
   // administrator, so it must be created on the server's machine, not through its port.
-  grpc::ServerUnaryReactor* CreateToken(CallContext* context, const v1::CreateTokenRequest* request,
-                                        v1::CreateTokenResponse* response) override {
+  UnaryReactor* CreateToken(CallContext* context, const v1::CreateTokenRequest* request,
+                            v1::CreateTokenResponse* response) override {
     return calls_.Serve(
-        Work::kLookup, "lengthwise.v1.AccessService/CreateToken", context, request, response,
-        [this](const v1::CreateTokenRequest& asked,
-               const Caller& caller) -> absl::StatusOr<v1::CreateTokenResponse> {
+        Work::kLookup, context, request, response,
+        [this](const auto& asked, const Caller& caller) -> absl::StatusOr<v1::CreateTokenResponse> {
           if (tokens_ == nullptr || !tokens_->IsRequired()) return NoTokens();
           ASSIGN_OR_RETURN(v1::CreateTokenResponse created,
                            tokens_->Create(asked, caller.principal));
@@ -41,23 +40,21 @@ class AccessService final : public v1::AccessService::CallbackService {
         });
   }
 
-  grpc::ServerUnaryReactor* ListTokens(CallContext* context, const v1::ListTokensRequest* request,
-                                       v1::ListTokensResponse* response) override {
-    return calls_.Serve(Work::kLookup, "lengthwise.v1.AccessService/ListTokens", context, request,
-                        response,
-                        [this](const v1::ListTokensRequest&,
-                               const Caller&) -> absl::StatusOr<v1::ListTokensResponse> {
-                          if (tokens_ == nullptr) return v1::ListTokensResponse();
-                          return tokens_->List();
-                        });
+  UnaryReactor* ListTokens(CallContext* context, const v1::ListTokensRequest* request,
+                           v1::ListTokensResponse* response) override {
+    return calls_.Serve(
+        Work::kLookup, context, request, response,
+        [this](const auto&, const Caller&) -> absl::StatusOr<v1::ListTokensResponse> {
+          if (tokens_ == nullptr) return v1::ListTokensResponse();
+          return tokens_->List();
+        });
   }
 
-  grpc::ServerUnaryReactor* RevokeToken(CallContext* context, const v1::RevokeTokenRequest* request,
-                                        v1::RevokeTokenResponse* response) override {
+  UnaryReactor* RevokeToken(CallContext* context, const v1::RevokeTokenRequest* request,
+                            v1::RevokeTokenResponse* response) override {
     return calls_.Serve(
-        Work::kLookup, "lengthwise.v1.AccessService/RevokeToken", context, request, response,
-        [this](const v1::RevokeTokenRequest& asked,
-               const Caller& caller) -> absl::StatusOr<v1::RevokeTokenResponse> {
+        Work::kLookup, context, request, response,
+        [this](const auto& asked, const Caller& caller) -> absl::StatusOr<v1::RevokeTokenResponse> {
           if (tokens_ == nullptr || !tokens_->IsRequired()) return NoTokens();
           ASSIGN_OR_RETURN(v1::RevokeTokenResponse revoked, tokens_->Revoke(asked));
           const std::string what = asked.token_id().empty()
@@ -68,19 +65,18 @@ class AccessService final : public v1::AccessService::CallbackService {
         });
   }
 
-  grpc::ServerUnaryReactor* GetCaller(CallContext* context, const v1::GetCallerRequest* request,
-                                      v1::Caller* response) override {
-    return calls_.Serve(
-        Work::kMemory, "lengthwise.v1.AccessService/GetCaller", context, request, response,
-        [](const v1::GetCallerRequest&, const Caller& caller) -> absl::StatusOr<v1::Caller> {
-          v1::Caller described;
-          described.set_principal(caller.principal);
-          described.set_role(caller.role);
-          if (!caller.token_id.empty()) {
-            *described.mutable_expire_time() = ToTimestamp(caller.expire_time);
-          }
-          return described;
-        });
+  UnaryReactor* GetCaller(CallContext* context, const v1::GetCallerRequest* request,
+                          v1::Caller* response) override {
+    return calls_.Serve(Work::kMemory, context, request, response,
+                        [](const auto&, const Caller& caller) -> absl::StatusOr<v1::Caller> {
+                          v1::Caller described;
+                          described.set_principal(caller.principal);
+                          described.set_role(caller.role);
+                          if (!caller.token_id.empty()) {
+                            *described.mutable_expire_time() = ToTimestamp(caller.expire_time);
+                          }
+                          return described;
+                        });
   }
 
  private:

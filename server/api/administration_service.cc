@@ -22,8 +22,8 @@ class AdministrationService final : public v1::AdministrationService::CallbackSe
   grpc::ServerWriteReactor<v1::BackUpResponse>* BackUp(CallContext* context,
                                                        const v1::BackUpRequest* request) override {
     return calls_.TellProgress<v1::BackUpResponse>(
-        transfers_, "lengthwise.v1.AdministrationService/BackUp", context, request,
-        [this](const v1::BackUpRequest& asked, const Caller&,
+        transfers_, context, request,
+        [this](const auto& asked, const Caller&,
                const ProgressStream<v1::BackUpResponse>::Tell& tell) {
           absl::Time next = absl::InfinitePast();
           return backups_.BackUp(asked, [&](const v1::BackUpResponse& response) {
@@ -34,26 +34,24 @@ class AdministrationService final : public v1::AdministrationService::CallbackSe
         });
   }
 
-  grpc::ServerUnaryReactor* GetStorage(CallContext* context, const v1::GetStorageRequest* request,
-                                       v1::Storage* response) override {
-    return calls_.Serve(
-        Work::kFiles, "lengthwise.v1.AdministrationService/GetStorage", context, request, response,
-        [this](const v1::GetStorageRequest&, const Caller&) { return backups_.GetStorage(); });
+  UnaryReactor* GetStorage(CallContext* context, const v1::GetStorageRequest* request,
+                           v1::Storage* response) override {
+    return calls_.Serve(Work::kFiles, context, request, response,
+                        [this](const auto&, const Caller&) { return backups_.GetStorage(); });
   }
 
-  grpc::ServerUnaryReactor* GetServer(CallContext* context, const v1::GetServerRequest* request,
-                                      v1::Server* response) override {
-    return calls_.Serve(
-        Work::kMemory, "lengthwise.v1.AdministrationService/GetServer", context, request, response,
-        [this](const v1::GetServerRequest&, const Caller&) -> absl::StatusOr<v1::Server> {
-          v1::Server server;
-          server.set_program_version(platform::kVersion);
-          server.set_source_revision(platform::kSourceRevision);
-          server.set_worker_api_version(platform::kWorkerApiVersion);
-          *server.mutable_start_time() = ToTimestamp(start_time_);
-          *server.mutable_time() = ToTimestamp(absl::Now());
-          return server;
-        });
+  UnaryReactor* GetServer(CallContext* context, const v1::GetServerRequest* request,
+                          v1::Server* response) override {
+    return calls_.Serve(Work::kMemory, context, request, response,
+                        [this](const auto&, const Caller&) -> absl::StatusOr<v1::Server> {
+                          v1::Server server;
+                          server.set_program_version(platform::kVersion);
+                          server.set_source_revision(platform::kSourceRevision);
+                          server.set_worker_api_version(platform::kWorkerApiVersion);
+                          *server.mutable_start_time() = ToTimestamp(start_time_);
+                          *server.mutable_time() = ToTimestamp(absl::Now());
+                          return server;
+                        });
   }
 
  private:

@@ -35,6 +35,7 @@
 namespace lengthwise::server {
 
 using CallContext = grpc::CallbackServerContext;
+using UnaryReactor = grpc::ServerUnaryReactor;
 
 // The class of a unary rpc.
 enum class Work {
@@ -71,12 +72,29 @@ class RefusedStream final : public Reactor {
 };
 
 // A unary call whose request and answer count until the client has the answer. gRPC owns it.
-class UnaryCall final : public grpc::ServerUnaryReactor {
+class UnaryCall final : public UnaryReactor {
  public:
   void OnDone() override { delete this; }
   AnswerBudget::Share request;
   AnswerBudget::Share answer;
 };
+
+// The rpc with this request, "lengthwise.v1.ExperimentService/GetTrial". No two have the same.
+template <typename Request>
+absl::string_view MethodOf() {
+  static const std::string* const name = [] {
+    const google::protobuf::FileDescriptor& file = *Request::descriptor()->file();
+    for (int i = 0; i < file.service_count(); ++i) {
+      const google::protobuf::ServiceDescriptor& service = *file.service(i);
+      for (int m = 0; m < service.method_count(); ++m) {
+        if (service.method(m)->input_type() != Request::descriptor()) continue;
+        return new std::string(absl::StrCat(service.full_name(), "/", service.method(m)->name()));
+      }
+    }
+    return new std::string();
+  }();
+  return *name;
+}
 
 // Answers a unary call. Call it once, on any thread.
 template <typename Response>
@@ -103,29 +121,30 @@ class Calls {
     gate_.Refuse(context, method, std::move(resource), reason);
   }
 
-  // Serves a unary call of `method` ("lengthwise.v1.ExperimentService/GetTrial"). `handle` is
+  // Serves a unary call. `handle` is
   //   absl::StatusOr<Response>(const Request&, const Caller&), whose result is the answer, or
   //   void(const Request&, const Caller&, Done<Response>), which answers later.
   // The request lives until the answer. A call that was cancelled while waiting for a thread is not
   // handled. A call that waits too long for one gets DEADLINE_EXCEEDED. A client's calls wait for
   // no other client's (WorkPool); beyond WorkPool::kMostWaiting they get RESOURCE_EXHAUSTED.
   template <typename Request, typename Response, typename Handle>
-  grpc::ServerUnaryReactor* Serve(Work work, absl::string_view method, CallContext* context,
-                                  const Request* request, Response* response, Handle handle) {
+  UnaryReactor* Serve(Work work, CallContext* context, const Request* request, Response* response,
+                      Handle handle) {
+    const absl::string_view method = MethodOf<Request>();
     absl::StatusOr<Caller> caller = gate_.Admit(*context, method, *request);
     platform::WorkPool* const pool = caller.ok() ? PoolFor(work, *caller) : nullptr;
     absl::Status admitted = caller.status();
     if (admitted.ok() && pool == nullptr) admitted = CheckUncounted(*caller, *request);
     if (!admitted.ok()) {
-      grpc::ServerUnaryReactor* const refused = context->DefaultReactor();
+      UnaryReactor* const refused = context->DefaultReactor();
       refused->Finish(rpc::ToGrpcStatus(admitted));
       return refused;
     }
     const std::string client = pool == nullptr ? "" : ClientOf(*context, *caller);
     // gRPC ends calls with its own reactor on the same thread. Answers from memory are small.
     UnaryCall* const call = pool == nullptr ? nullptr : new UnaryCall();
-    grpc::ServerUnaryReactor* const reactor =
-        call == nullptr ? context->DefaultReactor() : static_cast<grpc::ServerUnaryReactor*>(call);
+    UnaryReactor* const reactor =
+        call == nullptr ? context->DefaultReactor() : static_cast<UnaryReactor*>(call);
     Done<Response> done = [this, client, method, call, reactor,
                            response](absl::StatusOr<Response> result) {
       absl::Status status = result.status();
@@ -203,10 +222,10 @@ class Calls {
   //   absl::StatusOr<Next<Response>>(const Request&, const Caller&)
   // It runs on one of `threads`, and so does each Next.
   template <typename Response, typename Request, typename OpenResponses>
-  grpc::ServerWriteReactor<Response>* Push(TransferThreads& threads, absl::string_view method,
-                                           CallContext* context, const Request* request,
-                                           OpenResponses open) {
+  grpc::ServerWriteReactor<Response>* Push(TransferThreads& threads, CallContext* context,
+                                           const Request* request, OpenResponses open) {
     using Stream = PullStream<Response>;
+    const absl::string_view method = MethodOf<Request>();
     return Open<grpc::ServerWriteReactor<Response>>(
         method, context, request, [&](const Caller& caller) -> absl::StatusOr<Stream*> {
           auto run = [request = *request, caller, open = std::move(open)] {
@@ -221,11 +240,10 @@ class Calls {
   // makes it. Reads an event when the client is ready for it, from a new snapshot of the store: a
   // slow client neither pins a snapshot nor costs the memory of the whole answer.
   template <typename Response, typename Request, typename Find, typename Read>
-  grpc::ServerWriteReactor<Response>* PushEvents(TransferThreads& threads, absl::string_view method,
-                                                 CallContext* context, const Request* request,
-                                                 Find find, Read read) {
+  grpc::ServerWriteReactor<Response>* PushEvents(TransferThreads& threads, CallContext* context,
+                                                 const Request* request, Find find, Read read) {
     return Push<Response>(
-        threads, method, context, request,
+        threads, context, request,
         [find = std::move(find), read = std::move(read)](
             const Request& asked, const Caller&) -> absl::StatusOr<Next<Response>> {
           absl::StatusOr<std::vector<int64_t>> found = find(asked);
@@ -244,12 +262,12 @@ class Calls {
   //   absl::Status(const Request&, const Caller&, const ProgressStream<Response>::Tell&)
   // It runs on one of `threads`.
   template <typename Response, typename Request, typename Run>
-  grpc::ServerWriteReactor<Response>* TellProgress(TransferThreads& threads,
-                                                   absl::string_view method, CallContext* context,
+  grpc::ServerWriteReactor<Response>* TellProgress(TransferThreads& threads, CallContext* context,
                                                    const Request* request, Run run) {
     using Stream = ProgressStream<Response>;
     return Open<grpc::ServerWriteReactor<Response>>(
-        method, context, request, [&](const Caller& caller) -> absl::StatusOr<Stream*> {
+        MethodOf<Request>(), context, request,
+        [&](const Caller& caller) -> absl::StatusOr<Stream*> {
           auto work = [request = *request, caller, run = std::move(run)](
                           const typename Stream::Tell& tell) { return run(request, caller, tell); };
           return Stream::Start(context, std::move(work), threads, streams_);

@@ -2,7 +2,6 @@
 #include <memory>
 #include <string>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -12,35 +11,15 @@
 #include "rpc/status.h"
 #include "server/api/services.h"
 #include "server/api/validation.h"
+#include "specification/components.h"
 #include "specification/resolve.h"
 
 namespace lengthwise::server {
 namespace {
 
-// Sets a parameter's type and default, according to the alternative that its default holds.
-struct SetTypeAndDefault {
-  v1::CatalogueParameter& parameter;
-
-  void operator()(bool value) const {
-    parameter.set_type("bool");
-    parameter.mutable_default_value()->set_bool_value(value);
-  }
-  void operator()(int64_t value) const {
-    parameter.set_type("integer");
-    parameter.mutable_default_value()->set_number_value(static_cast<double>(value));
-  }
-  void operator()(double value) const {
-    parameter.set_type("number");
-    parameter.mutable_default_value()->set_number_value(value);
-  }
-  void operator()(const std::string& value) const {
-    parameter.set_type("string");
-    parameter.mutable_default_value()->set_string_value(value);
-  }
-};
-
 // The entry as the API shows it, without facts.
 v1::CatalogueEntry ToProto(v1::CatalogueKind kind, const catalogue::Entry& entry) {
+  static constexpr const char* kTypes[] = {"bool", "integer", "number", "string"};
   v1::CatalogueEntry proto;
   proto.set_kind(kind);
   proto.set_name(entry.name);
@@ -49,7 +28,8 @@ v1::CatalogueEntry ToProto(v1::CatalogueKind kind, const catalogue::Entry& entry
   for (const catalogue::ParameterEntry& parameter : entry.parameters) {
     v1::CatalogueParameter& added = *proto.add_parameters();
     added.set_name(parameter.name);
-    std::visit(SetTypeAndDefault{added}, parameter.default_value);
+    added.set_type(kTypes[parameter.default_value.index()]);
+    *added.mutable_default_value() = specification::ToValue(parameter.default_value);
     added.set_documentation(parameter.documentation);
     if (parameter.minimum.has_value()) added.set_minimum(*parameter.minimum);
     if (parameter.maximum.has_value()) added.set_maximum(*parameter.maximum);
@@ -79,13 +59,12 @@ class CatalogueService final : public v1::CatalogueService::CallbackService {
 
   // Returns entries in the order in which the service got them. INVALID_ARGUMENT for an unknown
   // kind.
-  grpc::ServerUnaryReactor* ListCatalogueEntries(
-      CallContext* context, const v1::ListCatalogueEntriesRequest* request,
-      v1::ListCatalogueEntriesResponse* response) override {
+  UnaryReactor* ListCatalogueEntries(CallContext* context,
+                                     const v1::ListCatalogueEntriesRequest* request,
+                                     v1::ListCatalogueEntriesResponse* response) override {
     return calls_.Serve(
-        Work::kLookup, "lengthwise.v1.CatalogueService/ListCatalogueEntries", context, request,
-        response,
-        [this](const v1::ListCatalogueEntriesRequest& asked,
+        Work::kLookup, context, request, response,
+        [this](const auto& asked,
                const Caller&) -> absl::StatusOr<v1::ListCatalogueEntriesResponse> {
           if (!v1::CatalogueKind_IsValid(asked.kind())) {
             return rpc::InvalidField("kind",
@@ -102,21 +81,20 @@ class CatalogueService final : public v1::CatalogueService::CallbackService {
         });
   }
 
-  grpc::ServerUnaryReactor* ResolveSpecification(
-      CallContext* context, const v1::ResolveSpecificationRequest* request,
-      v1::ResolveSpecificationResponse* response) override {
-    return calls_.Serve(Work::kQuery, "lengthwise.v1.CatalogueService/ResolveSpecification",
-                        context, request, response,
-                        [](const v1::ResolveSpecificationRequest& asked,
-                           const Caller&) -> absl::StatusOr<v1::ResolveSpecificationResponse> {
-                          RETURN_IF_ERROR(CheckSpecificationText(asked.specification_text()));
-                          ASSIGN_OR_RETURN(specification::Grid grid,
-                                           specification::Resolve(asked.specification_text(),
-                                                                  specification::Limits()));
-                          v1::ResolveSpecificationResponse resolved;
-                          *resolved.mutable_specification() = std::move(grid.specification);
-                          return resolved;
-                        });
+  UnaryReactor* ResolveSpecification(CallContext* context,
+                                     const v1::ResolveSpecificationRequest* request,
+                                     v1::ResolveSpecificationResponse* response) override {
+    return calls_.Serve(
+        Work::kQuery, context, request, response,
+        [](const auto& asked, const Caller&) -> absl::StatusOr<v1::ResolveSpecificationResponse> {
+          RETURN_IF_ERROR(CheckSpecificationText(asked.specification_text()));
+          ASSIGN_OR_RETURN(
+              specification::Grid grid,
+              specification::Resolve(asked.specification_text(), specification::Limits()));
+          v1::ResolveSpecificationResponse resolved;
+          *resolved.mutable_specification() = std::move(grid.specification);
+          return resolved;
+        });
   }
 
  private:

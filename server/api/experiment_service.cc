@@ -44,13 +44,10 @@ class ExperimentService final : public v1::ExperimentService::CallbackService {
                     OpenStreams& streams, Calls& calls)
       : core_(core), watchers_(watchers), transfers_(transfers), streams_(streams), calls_(calls) {}
 
-  grpc::ServerUnaryReactor* CreateExperiment(CallContext* context,
-                                             const v1::CreateExperimentRequest* request,
-                                             v1::CreateExperimentResponse* response) override {
-    return calls_.Serve(Work::kQuery, "lengthwise.v1.ExperimentService/CreateExperiment", context,
-                        request, response,
-                        [this](const v1::CreateExperimentRequest& asked, const Caller& caller,
-                               Done<v1::CreateExperimentResponse> done) {
+  UnaryReactor* CreateExperiment(CallContext* context, const v1::CreateExperimentRequest* request,
+                                 v1::CreateExperimentResponse* response) override {
+    return calls_.Serve(Work::kQuery, context, request, response,
+                        [this](const auto& asked, const Caller& caller, auto done) {
                           absl::Status status = CheckCreateExperiment(asked);
                           if (status.ok()) status = MaySubmitFor(caller, asked.owner());
                           if (!status.ok()) return done(status);
@@ -66,13 +63,10 @@ class ExperimentService final : public v1::ExperimentService::CallbackService {
                         });
   }
 
-  grpc::ServerUnaryReactor* ExtendExperiment(CallContext* context,
-                                             const v1::ExtendExperimentRequest* request,
-                                             v1::ExtendExperimentResponse* response) override {
-    return calls_.Serve(Work::kQuery, "lengthwise.v1.ExperimentService/ExtendExperiment", context,
-                        request, response,
-                        [this](const v1::ExtendExperimentRequest& asked, const Caller& caller,
-                               Done<v1::ExtendExperimentResponse> done) {
+  UnaryReactor* ExtendExperiment(CallContext* context, const v1::ExtendExperimentRequest* request,
+                                 v1::ExtendExperimentResponse* response) override {
+    return calls_.Serve(Work::kQuery, context, request, response,
+                        [this](const auto& asked, const Caller& caller, auto done) {
                           absl::Status status = CheckOwner(caller, asked.name());
                           if (status.ok()) status = CheckExtendExperiment(asked);
                           if (!status.ok()) return done(status);
@@ -80,13 +74,10 @@ class ExperimentService final : public v1::ExperimentService::CallbackService {
                         });
   }
 
-  grpc::ServerUnaryReactor* EvaluateTrial(CallContext* context,
-                                          const v1::EvaluateTrialRequest* request,
-                                          v1::CreateExperimentResponse* response) override {
-    return calls_.Serve(Work::kFiles, "lengthwise.v1.ExperimentService/EvaluateTrial", context,
-                        request, response,
-                        [this](const v1::EvaluateTrialRequest& asked, const Caller& caller,
-                               Done<v1::CreateExperimentResponse> done) {
+  UnaryReactor* EvaluateTrial(CallContext* context, const v1::EvaluateTrialRequest* request,
+                              v1::CreateExperimentResponse* response) override {
+    return calls_.Serve(Work::kFiles, context, request, response,
+                        [this](const auto& asked, const Caller& caller, auto done) {
                           absl::Status status = CheckEvaluateTrial(asked);
                           if (status.ok()) status = MaySubmitFor(caller, asked.owner());
                           if (!status.ok()) return done(status);
@@ -98,51 +89,41 @@ class ExperimentService final : public v1::ExperimentService::CallbackService {
                         });
   }
 
-  grpc::ServerUnaryReactor* GetExperiment(CallContext* context,
-                                          const v1::GetExperimentRequest* request,
-                                          v1::Experiment* response) override {
+  UnaryReactor* GetExperiment(CallContext* context, const v1::GetExperimentRequest* request,
+                              v1::Experiment* response) override {
     // kQuery, because it measures the experiment's disk use.
-    return calls_.Serve(Work::kQuery, "lengthwise.v1.ExperimentService/GetExperiment", context,
-                        request, response,
-                        [this](const v1::GetExperimentRequest& asked,
-                               const Caller&) -> absl::StatusOr<v1::Experiment> {
+    return calls_.Serve(Work::kQuery, context, request, response,
+                        [this](const auto& asked, const Caller&) -> absl::StatusOr<v1::Experiment> {
                           RETURN_IF_ERROR(CheckExperimentName("name", asked.name()));
                           return core_.reads().GetExperiment(asked.name());
                         });
   }
 
-  grpc::ServerUnaryReactor* FindExperiment(CallContext* context,
-                                           const v1::FindExperimentRequest* request,
-                                           v1::FindExperimentResponse* response) override {
-    return calls_.Serve(Work::kQuery, "lengthwise.v1.ExperimentService/FindExperiment", context,
-                        request, response,
-                        [this](const v1::FindExperimentRequest& asked,
-                               const Caller&) -> absl::StatusOr<v1::FindExperimentResponse> {
-                          RETURN_IF_ERROR(CheckText("text", asked.text(), kMaxNameBytes));
-                          return core_.reads().FindExperiment(asked);
-                        });
-  }
-
-  grpc::ServerUnaryReactor* ListExperiments(CallContext* context,
-                                            const v1::ListExperimentsRequest* request,
-                                            v1::ListExperimentsResponse* response) override {
-    return calls_.Serve(Work::kLookup, "lengthwise.v1.ExperimentService/ListExperiments", context,
-                        request, response,
-                        [this](const v1::ListExperimentsRequest& asked,
-                               const Caller&) -> absl::StatusOr<v1::ListExperimentsResponse> {
-                          RETURN_IF_ERROR(CheckPage(asked.page_size(), asked.page_token()));
-                          return core_.reads().ListExperiments(asked);
-                        });
-  }
-
-  grpc::ServerUnaryReactor* CancelExperiment(CallContext* context,
-                                             const v1::CancelExperimentRequest* request,
-                                             v1::Experiment* response) override {
+  UnaryReactor* FindExperiment(CallContext* context, const v1::FindExperimentRequest* request,
+                               v1::FindExperimentResponse* response) override {
     return calls_.Serve(
-        Work::kChange, "lengthwise.v1.ExperimentService/CancelExperiment", context, request,
-        response,
-        [this](const v1::CancelExperimentRequest& asked, const Caller& caller,
-               Done<v1::Experiment> done) {
+        Work::kQuery, context, request, response,
+        [this](const auto& asked, const Caller&) -> absl::StatusOr<v1::FindExperimentResponse> {
+          RETURN_IF_ERROR(CheckText("text", asked.text(), kMaxNameBytes));
+          return core_.reads().FindExperiment(asked);
+        });
+  }
+
+  UnaryReactor* ListExperiments(CallContext* context, const v1::ListExperimentsRequest* request,
+                                v1::ListExperimentsResponse* response) override {
+    return calls_.Serve(
+        Work::kLookup, context, request, response,
+        [this](const auto& asked, const Caller&) -> absl::StatusOr<v1::ListExperimentsResponse> {
+          RETURN_IF_ERROR(CheckPage(asked.page_size(), asked.page_token()));
+          return core_.reads().ListExperiments(asked);
+        });
+  }
+
+  UnaryReactor* CancelExperiment(CallContext* context, const v1::CancelExperimentRequest* request,
+                                 v1::Experiment* response) override {
+    return calls_.Serve(
+        Work::kChange, context, request, response,
+        [this](const auto& asked, const Caller& caller, auto done) {
           absl::Status status = CheckOwner(caller, asked.name());
           if (status.ok()) status = CheckExperimentName("name", asked.name());
           if (status.ok()) status = CheckText("reason", asked.reason(), kMaxReasonBytes);
@@ -155,12 +136,11 @@ class ExperimentService final : public v1::ExperimentService::CallbackService {
         });
   }
 
-  grpc::ServerUnaryReactor* RetryTrials(CallContext* context, const v1::RetryTrialsRequest* request,
-                                        v1::RetryTrialsResponse* response) override {
+  UnaryReactor* RetryTrials(CallContext* context, const v1::RetryTrialsRequest* request,
+                            v1::RetryTrialsResponse* response) override {
     return calls_.Serve(
-        Work::kChange, "lengthwise.v1.ExperimentService/RetryTrials", context, request, response,
-        [this](const v1::RetryTrialsRequest& asked, const Caller& caller,
-               Done<v1::RetryTrialsResponse> done) {
+        Work::kChange, context, request, response,
+        [this](const auto& asked, const Caller& caller, auto done) {
           absl::Status status = CheckOwner(caller, asked.name());
           if (status.ok()) status = CheckRetryTrials(asked);
           if (!status.ok()) return done(status);
@@ -172,13 +152,10 @@ class ExperimentService final : public v1::ExperimentService::CallbackService {
         });
   }
 
-  grpc::ServerUnaryReactor* DeleteExperiment(CallContext* context,
-                                             const v1::DeleteExperimentRequest* request,
-                                             v1::DeleteExperimentResponse* response) override {
-    return calls_.Serve(Work::kChange, "lengthwise.v1.ExperimentService/DeleteExperiment", context,
-                        request, response,
-                        [this](const v1::DeleteExperimentRequest& asked, const Caller& caller,
-                               Done<v1::DeleteExperimentResponse> done) {
+  UnaryReactor* DeleteExperiment(CallContext* context, const v1::DeleteExperimentRequest* request,
+                                 v1::DeleteExperimentResponse* response) override {
+    return calls_.Serve(Work::kChange, context, request, response,
+                        [this](const auto& asked, const Caller& caller, auto done) {
                           absl::Status status = CheckOwner(caller, asked.name());
                           if (status.ok()) status = CheckExperimentName("name", asked.name());
                           if (!status.ok()) return done(status);
@@ -189,58 +166,56 @@ class ExperimentService final : public v1::ExperimentService::CallbackService {
                         });
   }
 
-  grpc::ServerUnaryReactor* ChangeOwner(CallContext* context, const v1::ChangeOwnerRequest* request,
-                                        v1::Experiment* response) override {
-    return calls_.Serve(
-        Work::kMemory, "lengthwise.v1.ExperimentService/ChangeOwner", context, request, response,
-        [this](const v1::ChangeOwnerRequest& asked, const Caller&, Done<v1::Experiment> done) {
-          absl::Status status = CheckExperimentName("name", asked.name());
-          if (status.ok()) status = CheckOwnerName(asked.owner());
-          if (!status.ok()) return done(status);
-          core_.loop().Post<v1::Experiment>(
-              [this, &asked] { return core_.experiments().ChangeOwner(asked); }, std::move(done),
-              /*bytes=*/0, BytesOfCall(asked));
-        });
-  }
-
-  grpc::ServerUnaryReactor* GetTrial(CallContext* context, const v1::GetTrialRequest* request,
-                                     v1::Trial* response) override {
-    return calls_.Serve(
-        Work::kLookup, "lengthwise.v1.ExperimentService/GetTrial", context, request, response,
-        [this](const v1::GetTrialRequest& asked, const Caller&) -> absl::StatusOr<v1::Trial> {
-          RETURN_IF_ERROR(CheckTrialName("name", asked.name()));
-          return core_.reads().GetTrial(asked.name());
-        });
-  }
-
-  grpc::ServerUnaryReactor* ListTrials(CallContext* context, const v1::ListTrialsRequest* request,
-                                       v1::ListTrialsResponse* response) override {
-    return calls_.Serve(Work::kLookup, "lengthwise.v1.ExperimentService/ListTrials", context,
-                        request, response,
-                        [this](const v1::ListTrialsRequest& asked,
-                               const Caller&) -> absl::StatusOr<v1::ListTrialsResponse> {
-                          RETURN_IF_ERROR(CheckExperimentName("parent", asked.parent()));
-                          RETURN_IF_ERROR(CheckPage(asked.page_size(), asked.page_token()));
-                          RETURN_IF_ERROR(CheckText("filter", asked.filter(), kMaxFilterBytes));
-                          return core_.reads().ListTrials(asked);
+  UnaryReactor* ChangeOwner(CallContext* context, const v1::ChangeOwnerRequest* request,
+                            v1::Experiment* response) override {
+    return calls_.Serve(Work::kMemory, context, request, response,
+                        [this](const auto& asked, const Caller&, auto done) {
+                          absl::Status status = CheckExperimentName("name", asked.name());
+                          if (status.ok()) status = CheckOwnerName(asked.owner());
+                          if (!status.ok()) return done(status);
+                          core_.loop().Post<v1::Experiment>(
+                              [this, &asked] { return core_.experiments().ChangeOwner(asked); },
+                              std::move(done),
+                              /*bytes=*/0, BytesOfCall(asked));
                         });
   }
 
-  grpc::ServerUnaryReactor* CancelTrial(CallContext* context, const v1::CancelTrialRequest* request,
-                                        v1::Trial* response) override {
+  UnaryReactor* GetTrial(CallContext* context, const v1::GetTrialRequest* request,
+                         v1::Trial* response) override {
+    return calls_.Serve(Work::kLookup, context, request, response,
+                        [this](const auto& asked, const Caller&) -> absl::StatusOr<v1::Trial> {
+                          RETURN_IF_ERROR(CheckTrialName("name", asked.name()));
+                          return core_.reads().GetTrial(asked.name());
+                        });
+  }
+
+  UnaryReactor* ListTrials(CallContext* context, const v1::ListTrialsRequest* request,
+                           v1::ListTrialsResponse* response) override {
     return calls_.Serve(
-        Work::kChange, "lengthwise.v1.ExperimentService/CancelTrial", context, request, response,
-        [this](const v1::CancelTrialRequest& asked, const Caller& caller, Done<v1::Trial> done) {
-          absl::Status status = CheckOwner(caller, asked.name());
-          if (status.ok()) status = CheckTrialName("name", asked.name());
-          if (status.ok()) status = CheckText("reason", asked.reason(), kMaxReasonBytes);
-          if (!status.ok()) return done(status);
-          core_.loop().Post<v1::Trial>(
-              [this, &asked, by = PrincipalOf(caller)] {
-                return core_.experiments().CancelTrial(asked, by);
-              },
-              std::move(done), /*bytes=*/0, BytesOfCall(asked));
+        Work::kLookup, context, request, response,
+        [this](const auto& asked, const Caller&) -> absl::StatusOr<v1::ListTrialsResponse> {
+          RETURN_IF_ERROR(CheckExperimentName("parent", asked.parent()));
+          RETURN_IF_ERROR(CheckPage(asked.page_size(), asked.page_token()));
+          RETURN_IF_ERROR(CheckText("filter", asked.filter(), kMaxFilterBytes));
+          return core_.reads().ListTrials(asked);
         });
+  }
+
+  UnaryReactor* CancelTrial(CallContext* context, const v1::CancelTrialRequest* request,
+                            v1::Trial* response) override {
+    return calls_.Serve(Work::kChange, context, request, response,
+                        [this](const auto& asked, const Caller& caller, auto done) {
+                          absl::Status status = CheckOwner(caller, asked.name());
+                          if (status.ok()) status = CheckTrialName("name", asked.name());
+                          if (status.ok())
+                            status = CheckText("reason", asked.reason(), kMaxReasonBytes);
+                          if (!status.ok()) return done(status);
+                          core_.loop().Post<v1::Trial>(
+                              [this, &asked, by = PrincipalOf(caller)] {
+                                return core_.experiments().CancelTrial(asked, by);
+                              },
+                              std::move(done), /*bytes=*/0, BytesOfCall(asked));
+                        });
   }
 
   grpc::ServerWriteReactor<v1::WatchExperimentResponse>* WatchExperiment(
@@ -259,32 +234,26 @@ class ExperimentService final : public v1::ExperimentService::CallbackService {
         });
   }
 
-  grpc::ServerUnaryReactor* QueryLossCurves(CallContext* context,
-                                            const v1::QueryLossCurvesRequest* request,
-                                            v1::QueryLossCurvesResponse* response) override {
-    return calls_.Serve(Work::kQuery, "lengthwise.v1.ExperimentService/QueryLossCurves", context,
-                        request, response,
-                        [this](const v1::QueryLossCurvesRequest& asked, const Caller&) {
-                          return LossCurves(core_.event_log(), asked);
-                        });
+  UnaryReactor* QueryLossCurves(CallContext* context, const v1::QueryLossCurvesRequest* request,
+                                v1::QueryLossCurvesResponse* response) override {
+    return calls_.Serve(
+        Work::kQuery, context, request, response,
+        [this](const auto& asked, const Caller&) { return LossCurves(core_.event_log(), asked); });
   }
 
-  grpc::ServerUnaryReactor* SummarizeExperiment(
-      CallContext* context, const v1::SummarizeExperimentRequest* request,
-      v1::SummarizeExperimentResponse* response) override {
-    return calls_.Serve(Work::kQuery, "lengthwise.v1.ExperimentService/SummarizeExperiment",
-                        context, request, response,
-                        [this](const v1::SummarizeExperimentRequest& asked, const Caller&) {
-                          return Summary(core_.reads(), asked);
-                        });
+  UnaryReactor* SummarizeExperiment(CallContext* context,
+                                    const v1::SummarizeExperimentRequest* request,
+                                    v1::SummarizeExperimentResponse* response) override {
+    return calls_.Serve(
+        Work::kQuery, context, request, response,
+        [this](const auto& asked, const Caller&) { return Summary(core_.reads(), asked); });
   }
 
-  grpc::ServerUnaryReactor* QueryLengthAccuracies(
-      CallContext* context, const v1::QueryLengthAccuraciesRequest* request,
-      v1::QueryLengthAccuraciesResponse* response) override {
-    return calls_.Serve(Work::kQuery, "lengthwise.v1.ExperimentService/QueryLengthAccuracies",
-                        context, request, response,
-                        [this](const v1::QueryLengthAccuraciesRequest& asked, const Caller&) {
+  UnaryReactor* QueryLengthAccuracies(CallContext* context,
+                                      const v1::QueryLengthAccuraciesRequest* request,
+                                      v1::QueryLengthAccuraciesResponse* response) override {
+    return calls_.Serve(Work::kQuery, context, request, response,
+                        [this](const auto& asked, const Caller&) {
                           return LengthAccuracies(core_.event_log(), asked);
                         });
   }
@@ -292,12 +261,9 @@ class ExperimentService final : public v1::ExperimentService::CallbackService {
   grpc::ServerWriteReactor<v1::AttentionMap>* QueryAttentionMaps(
       CallContext* context, const v1::QueryAttentionMapsRequest* request) override {
     return calls_.PushEvents<v1::AttentionMap>(
-        transfers_, "lengthwise.v1.ExperimentService/QueryAttentionMaps", context, request,
-        [this](const v1::QueryAttentionMapsRequest& asked) {
-          return AttentionMaps(core_.event_log(), asked);
-        },
-        [this](const v1::QueryAttentionMapsRequest& asked,
-               int64_t position) -> absl::StatusOr<v1::AttentionMap> {
+        transfers_, context, request,
+        [this](const auto& asked) { return AttentionMaps(core_.event_log(), asked); },
+        [this](const auto& asked, int64_t position) -> absl::StatusOr<v1::AttentionMap> {
           ASSIGN_OR_RETURN(v1::Event event, EventAt(core_.event_log(), asked.name(), position));
           return std::move(*event.mutable_attention_map());
         });
@@ -306,12 +272,9 @@ class ExperimentService final : public v1::ExperimentService::CallbackService {
   grpc::ServerWriteReactor<v1::Projection>* QueryProjections(
       CallContext* context, const v1::QueryProjectionsRequest* request) override {
     return calls_.PushEvents<v1::Projection>(
-        transfers_, "lengthwise.v1.ExperimentService/QueryProjections", context, request,
-        [this](const v1::QueryProjectionsRequest& asked) {
-          return Projections(core_.event_log(), asked);
-        },
-        [this](const v1::QueryProjectionsRequest& asked,
-               int64_t position) -> absl::StatusOr<v1::Projection> {
+        transfers_, context, request,
+        [this](const auto& asked) { return Projections(core_.event_log(), asked); },
+        [this](const auto& asked, int64_t position) -> absl::StatusOr<v1::Projection> {
           ASSIGN_OR_RETURN(v1::Event event, EventAt(core_.event_log(), asked.name(), position));
           return std::move(*event.mutable_projection());
         });
@@ -320,11 +283,9 @@ class ExperimentService final : public v1::ExperimentService::CallbackService {
   grpc::ServerWriteReactor<v1::Event>* QueryAnalyses(
       CallContext* context, const v1::QueryAnalysesRequest* request) override {
     return calls_.PushEvents<v1::Event>(
-        transfers_, "lengthwise.v1.ExperimentService/QueryAnalyses", context, request,
-        [this](const v1::QueryAnalysesRequest& asked) {
-          return Analyses(core_.event_log(), asked);
-        },
-        [this](const v1::QueryAnalysesRequest& asked, int64_t position) {
+        transfers_, context, request,
+        [this](const auto& asked) { return Analyses(core_.event_log(), asked); },
+        [this](const auto& asked, int64_t position) {
           return EventAt(core_.event_log(), asked.name(), position);
         });
   }
@@ -332,8 +293,8 @@ class ExperimentService final : public v1::ExperimentService::CallbackService {
   grpc::ServerWriteReactor<v1::DownloadModelResponse>* DownloadModel(
       CallContext* context, const v1::DownloadModelRequest* request) override {
     return calls_.Push<v1::DownloadModelResponse>(
-        transfers_, "lengthwise.v1.ExperimentService/DownloadModel", context, request,
-        [this](const v1::DownloadModelRequest& asked,
+        transfers_, context, request,
+        [this](const auto& asked,
                const Caller&) -> absl::StatusOr<Next<v1::DownloadModelResponse>> {
           absl::string_view trial = asked.name();
           const bool is_network = absl::ConsumeSuffix(&trial, "/network");

@@ -20,32 +20,27 @@ class FleetService final : public v1::FleetService::CallbackService {
  public:
   FleetService(Core& core, Calls& calls) : core_(core), calls_(calls) {}
 
-  grpc::ServerUnaryReactor* ListWorkers(CallContext* context, const v1::ListWorkersRequest* request,
-                                        v1::ListWorkersResponse* response) override {
-    return calls_.Serve(Work::kLookup, "lengthwise.v1.FleetService/ListWorkers", context, request,
-                        response,
-                        [this](const v1::ListWorkersRequest&,
-                               const Caller&) -> absl::StatusOr<v1::ListWorkersResponse> {
-                          return core_.reads().ListWorkers();
-                        });
-  }
-
-  grpc::ServerUnaryReactor* GetWantedWorkers(CallContext* context,
-                                             const v1::GetWantedWorkersRequest* request,
-                                             v1::GetWantedWorkersResponse* response) override {
-    return calls_.Serve(Work::kLookup, "lengthwise.v1.FleetService/GetWantedWorkers", context,
-                        request, response,
-                        [this](const v1::GetWantedWorkersRequest& asked, const Caller&) {
-                          return core_.reads().GetWantedWorkers(asked);
-                        });
-  }
-
-  grpc::ServerUnaryReactor* HoldLeases(CallContext* context, const v1::HoldLeasesRequest* request,
-                                       v1::HoldLeasesResponse* response) override {
+  UnaryReactor* ListWorkers(CallContext* context, const v1::ListWorkersRequest* request,
+                            v1::ListWorkersResponse* response) override {
     return calls_.Serve(
-        Work::kMemory, "lengthwise.v1.FleetService/HoldLeases", context, request, response,
-        [this](const v1::HoldLeasesRequest& asked, const Caller& caller,
-               Done<v1::HoldLeasesResponse> done) {
+        Work::kLookup, context, request, response,
+        [this](const auto&, const Caller&) -> absl::StatusOr<v1::ListWorkersResponse> {
+          return core_.reads().ListWorkers();
+        });
+  }
+
+  UnaryReactor* GetWantedWorkers(CallContext* context, const v1::GetWantedWorkersRequest* request,
+                                 v1::GetWantedWorkersResponse* response) override {
+    return calls_.Serve(
+        Work::kLookup, context, request, response,
+        [this](const auto& asked, const Caller&) { return core_.reads().GetWantedWorkers(asked); });
+  }
+
+  UnaryReactor* HoldLeases(CallContext* context, const v1::HoldLeasesRequest* request,
+                           v1::HoldLeasesResponse* response) override {
+    return calls_.Serve(
+        Work::kMemory, context, request, response,
+        [this](const auto& asked, const Caller& caller, auto done) {
           const absl::Status status = CheckText("reason", asked.reason(), kMaxHoldReasonBytes);
           if (!status.ok()) return done(status);
           core_.loop().Post<v1::HoldLeasesResponse>(
@@ -54,17 +49,15 @@ class FleetService final : public v1::FleetService::CallbackService {
         });
   }
 
-  grpc::ServerUnaryReactor* ResumeLeases(CallContext* context,
-                                         const v1::ResumeLeasesRequest* request,
-                                         v1::ResumeLeasesResponse* response) override {
-    return calls_.Serve(
-        Work::kMemory, "lengthwise.v1.FleetService/ResumeLeases", context, request, response,
-        [this](const v1::ResumeLeasesRequest& asked, const Caller&,
-               Done<v1::ResumeLeasesResponse> done) {
-          core_.loop().Post<v1::ResumeLeasesResponse>(
-              [this, asked] { return core_.leases().Resume(asked); }, std::move(done),
-              /*bytes=*/0, BytesOfCall(asked));
-        });
+  UnaryReactor* ResumeLeases(CallContext* context, const v1::ResumeLeasesRequest* request,
+                             v1::ResumeLeasesResponse* response) override {
+    return calls_.Serve(Work::kMemory, context, request, response,
+                        [this](const auto& asked, const Caller&, auto done) {
+                          core_.loop().Post<v1::ResumeLeasesResponse>(
+                              [this, asked] { return core_.leases().Resume(asked); },
+                              std::move(done),
+                              /*bytes=*/0, BytesOfCall(asked));
+                        });
   }
 
  private:

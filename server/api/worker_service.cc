@@ -49,12 +49,10 @@ class WorkerService final : public v1::WorkerService::CallbackService {
                 OpenStreams& streams, Calls& calls)
       : core_(core), downloads_(downloads), uploads_(uploads), streams_(streams), calls_(calls) {}
 
-  grpc::ServerUnaryReactor* Synchronize(CallContext* context, const v1::SynchronizeRequest* request,
-                                        v1::SynchronizeResponse* response) override {
-    return calls_.Serve(Work::kMemory, "lengthwise.v1.WorkerService/Synchronize", context, request,
-                        response,
-                        [this, context](const v1::SynchronizeRequest& asked, const Caller& caller,
-                                        Done<v1::SynchronizeResponse> done) {
+  UnaryReactor* Synchronize(CallContext* context, const v1::SynchronizeRequest* request,
+                            v1::SynchronizeResponse* response) override {
+    return calls_.Serve(Work::kMemory, context, request, response,
+                        [this, context](const auto& asked, const Caller& caller, auto done) {
                           absl::Status status = CheckCall(asked);
                           if (!status.ok()) return done(status);
                           // gRPC keeps the context alive until the answer.
@@ -64,13 +62,11 @@ class WorkerService final : public v1::WorkerService::CallbackService {
                         });
   }
 
-  grpc::ServerUnaryReactor* RegisterWorker(CallContext* context,
-                                           const v1::RegisterWorkerRequest* request,
-                                           v1::RegisterWorkerResponse* response) override {
+  UnaryReactor* RegisterWorker(CallContext* context, const v1::RegisterWorkerRequest* request,
+                               v1::RegisterWorkerResponse* response) override {
     return calls_.Serve(
-        Work::kMemory, "lengthwise.v1.WorkerService/RegisterWorker", context, request, response,
-        [](const v1::RegisterWorkerRequest& asked,
-           const Caller&) -> absl::StatusOr<v1::RegisterWorkerResponse> {
+        Work::kMemory, context, request, response,
+        [](const auto& asked, const Caller&) -> absl::StatusOr<v1::RegisterWorkerResponse> {
           RETURN_IF_ERROR(Leases::CheckVersion(asked.worker()));
           return absl::FailedPreconditionError("workers of this version call Synchronize");
         });
@@ -124,8 +120,8 @@ class WorkerService final : public v1::WorkerService::CallbackService {
   grpc::ServerWriteReactor<v1::DownloadArtifactResponse>* DownloadArtifact(
       CallContext* context, const v1::DownloadArtifactRequest* request) override {
     return calls_.Push<v1::DownloadArtifactResponse>(
-        downloads_, "lengthwise.v1.WorkerService/DownloadArtifact", context, request,
-        [this](const v1::DownloadArtifactRequest& asked,
+        downloads_, context, request,
+        [this](const auto& asked,
                const Caller& caller) -> absl::StatusOr<Next<v1::DownloadArtifactResponse>> {
           RETURN_IF_ERROR(CheckTrialName("trial", asked.trial()));
           RETURN_IF_ERROR(CheckSha256("sha256", asked.sha256()));
@@ -141,22 +137,21 @@ class WorkerService final : public v1::WorkerService::CallbackService {
         });
   }
 
-  grpc::ServerUnaryReactor* SignTransfer(CallContext* context,
-                                         const v1::SignTransferRequest* request,
-                                         v1::SignTransferResponse* response) override {
-    return calls_.Serve(
-        Work::kCheckpoints, "lengthwise.v1.WorkerService/SignTransfer", context, request, response,
-        [this](const v1::SignTransferRequest& asked,
-               const Caller& caller) -> absl::StatusOr<v1::SignTransferResponse> {
-          RETURN_IF_ERROR(CheckTrialName("trial", asked.trial()));
-          RETURN_IF_ERROR(CheckSha256("sha256", asked.sha256()));
-          if (asked.direction() != v1::SignTransferRequest::PUT &&
-              asked.direction() != v1::SignTransferRequest::GET) {
-            return rpc::InvalidField(
-                "direction", absl::StrCat("is ", asked.direction(), "; accepted: PUT or GET"));
-          }
-          return core_.artifacts().SignTransfer(asked, caller.principal);
-        });
+  UnaryReactor* SignTransfer(CallContext* context, const v1::SignTransferRequest* request,
+                             v1::SignTransferResponse* response) override {
+    return calls_.Serve(Work::kCheckpoints, context, request, response,
+                        [this](const auto& asked,
+                               const Caller& caller) -> absl::StatusOr<v1::SignTransferResponse> {
+                          RETURN_IF_ERROR(CheckTrialName("trial", asked.trial()));
+                          RETURN_IF_ERROR(CheckSha256("sha256", asked.sha256()));
+                          if (asked.direction() != v1::SignTransferRequest::PUT &&
+                              asked.direction() != v1::SignTransferRequest::GET) {
+                            return rpc::InvalidField(
+                                "direction",
+                                absl::StrCat("is ", asked.direction(), "; accepted: PUT or GET"));
+                          }
+                          return core_.artifacts().SignTransfer(asked, caller.principal);
+                        });
   }
 
  private:
