@@ -5,8 +5,8 @@
 
 For `//folder:target` it looks for the target; for a test or suite named after it, for the test in the target's source,
 or in the folder if the target has none of its name; for `folder/name_test.cc`, `name_test.cc` or `name_test.py`, for the
-file, and for test_name after it, for the test in it; for `name_test`, for a target in any folder. Prints what is missing
-and fails.
+file, and for test_name after it, for the test in it; for `name_test`, for a target in any folder. Each flood that
+floods_test.py runs stands in GUARANTEES.md. Prints what is missing and fails.
 """
 import pathlib
 import re
@@ -72,10 +72,19 @@ def check(document, files):
                 yield f"{document}:{number}: {reference} does not exist"
 
 
+def check_floods():
+    floods = re.findall(r'^    "(\w+)": \w+,$', pathlib.Path("tests/floods/floods.py").read_text(), re.MULTILINE)
+    tested = pathlib.Path("tests/floods/floods_test.py").read_text()
+    promises = pathlib.Path("GUARANTEES.md").read_text()
+    for flood in floods:
+        if f'"{flood}"' in tested and f"`{flood}`" not in promises:
+            yield f"GUARANTEES.md: names no line that the flood {flood} tests"
+
+
 def main():
     files = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard"], check=True,
                            capture_output=True, text=True).stdout.split()
-    problems = [problem for document in DOCUMENTS for problem in check(document, files)]
+    problems = [problem for document in DOCUMENTS for problem in check(document, files)] + list(check_floods())
     print("\n".join(problems), file=sys.stderr, end="\n" if problems else "")
     return 1 if problems else 0
 

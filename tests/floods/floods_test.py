@@ -64,8 +64,9 @@ class FloodsTest(unittest.TestCase):
         self.check(self.flood(["control", "neighbours_control", "neighbours_pings"], scale=0.2))
 
     def test_neighbours_who_read_nothing_take_bounded_memory(self) -> None:
-        for name in ("tiny", "requests", "small_answers", "catalogue", "descriptors", "long_answers", "watchers"):
-            self.check(self.flood(["neighbours_" + name], scale=0.2, max_mb=500))
+        for name in ("neighbours_tiny", "neighbours_requests", "neighbours_small_answers", "neighbours_catalogue",
+                     "neighbours_descriptors", "neighbours_long_answers", "neighbours_watchers"):  # fmt: skip
+            self.check(self.flood([name], scale=0.2, max_mb=500))
         self.check(self.flood(["neighbours_pages"], scale=0.2, max_mb=300))
 
     def test_key_updates_delay_nobody_for_long(self) -> None:
