@@ -7,9 +7,16 @@ import unittest
 import numpy
 import pandas
 import scipy.stats
+import service
+from lengthwise.plots.series_style import encoding_style
 
-EXPERIMENTS = pathlib.Path("experiments")
+EXPERIMENTS = service.ROOT / "experiments"
 REPRODUCED = EXPERIMENTS / "reproduced"
+# Encodings by what legends call them, apart from "Randomized".
+ENCODINGS = {
+    "None": "none", "nope": "none", "sin/cos": "sin_cos", "Relative": "relative", "RoPE": "rope", "ALiBi": "alibi",
+    "Learned": "learned", "FIRE": "fire",
+}  # fmt: skip
 
 
 def table_of(page, first):
@@ -160,6 +167,21 @@ class ReproducedPagesTest(unittest.TestCase):
 
     def readme(self):
         return " ".join(pathlib.Path("README.md").read_text().split())
+
+
+class PicturesTest(unittest.TestCase):
+    def test_an_encoding_has_one_colour_in_all_pictures(self):
+        found = set()
+        for path in sorted([*(service.ROOT / "docs").glob("*.svg"), *EXPERIMENTS.rglob("*.svg")]):
+            for legend in path.read_text().split('id="legend')[1:]:
+                color = ""
+                for stroke, label in re.findall(r"stroke: (#\w+)|<text[^>]*>([^<]+)</text>", legend):
+                    color = stroke or color
+                    encoding = ENCODINGS.get(label.removeprefix("Randomized ").replace(" / ", "/"))
+                    if encoding is not None:
+                        self.assertEqual(color, encoding_style(encoding).hex_color.lower(), f"{label} in {path}")
+                        found.add(encoding)
+        self.assertGreaterEqual(len(found), 6, "legends were read")
 
 
 if __name__ == "__main__":
