@@ -17,8 +17,7 @@ Upload<Request>* Upload<Request>::Start(const grpc::CallbackServerContext& conte
                                         TransferThreads& threads, OpenStreams& streams) {
   std::shared_ptr<Upload> upload(
       new Upload(ClientOf(context, caller), std::move(open), threads, streams));
-  upload->self_ = upload;
-  streams.Add(upload);
+  upload->Own();
   threads.Begin(upload->client_, [upload] { upload->Read(); });
   return upload.get();
 }
@@ -44,9 +43,8 @@ void Upload<Request>::OnCancel() {
 
 template <typename Request>
 void Upload<Request>::OnDone() {
-  streams_.Remove(this);
   threads_.End(client_);
-  const std::shared_ptr<Upload> self = std::move(self_);
+  OwnedStream<Upload, grpc::ServerReadReactor<Request>>::OnDone();
 }
 
 template <typename Request>

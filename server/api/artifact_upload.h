@@ -27,9 +27,7 @@ namespace lengthwise::server {
 
 // A `Request` is a `header`, which comes first and holds size and SHA-256 of the whole, or `data`.
 template <typename Request>
-class Upload final : public grpc::ServerReadReactor<Request>,
-                     public StoppableStream,
-                     public std::enable_shared_from_this<Upload<Request>> {
+class Upload final : public OwnedStream<Upload<Request>, grpc::ServerReadReactor<Request>> {
  public:
   // Checks the header and opens the writer for the data.
   using OpenWriter = std::function<absl::StatusOr<std::unique_ptr<ArtifactWriter>>(
@@ -53,10 +51,10 @@ class Upload final : public grpc::ServerReadReactor<Request>,
   enum class Phase { kStarting, kReading, kTaking, kFinished };
 
   Upload(std::string client, OpenWriter open, TransferThreads& threads, OpenStreams& streams)
-      : client_(std::move(client)),
+      : OwnedStream<Upload, grpc::ServerReadReactor<Request>>(streams),
+        client_(std::move(client)),
         open_(std::move(open)),
         threads_(threads),
-        streams_(streams),
         alarm_(threads.patience, &Upload::CheckRead) {}
 
   void Read();
@@ -72,8 +70,6 @@ class Upload final : public grpc::ServerReadReactor<Request>,
   const std::string client_;
   const OpenWriter open_;
   TransferThreads& threads_;
-  OpenStreams& streams_;
-  std::shared_ptr<Upload> self_;  // gRPC's ownership; released by OnDone
 
   // Used by Take only. request_ belongs to gRPC while a read is outstanding.
   Request request_;

@@ -12,17 +12,17 @@
 
 #include <cstddef>
 #include <functional>
-#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "google/protobuf/descriptor.h"
+#include "google/protobuf/message.h"
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/server_callback.h"
 #include "platform/work_pool.h"
@@ -56,8 +56,14 @@ enum class Work {
   kCheckpoints,
 };
 
-// Maximum size in bytes of a user's request that counts in no budget.
+// Maximum size in bytes of a user's request that counts in no budget: it has names alone.
 inline constexpr size_t kMostUncountedBytes = 4 << 10;
+inline absl::Status CheckSmall(const google::protobuf::Message& request) {
+  const size_t bytes = request.ByteSizeLong();
+  if (bytes <= kMostUncountedBytes) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrCat("the request has ", bytes, " bytes, expected at most ", kMostUncountedBytes));
+}
 
 // Delay that a call is told when too many calls of its client wait.
 inline constexpr absl::Duration kFullLaneRetry = absl::Seconds(2);
@@ -131,7 +137,7 @@ class Calls {
   UnaryReactor* Serve(Work work, CallContext* context, const Request* request, Response* response,
                       Handle handle) {
     const absl::string_view method = MethodOf<Request>();
-    absl::StatusOr<Caller> caller = gate_.Admit(*context, method, *request);
+    absl::StatusOr<Caller> caller = gate_.Admit(*context, method, request);
     platform::WorkPool* const pool = caller.ok() ? PoolFor(work, *caller) : nullptr;
     absl::Status admitted = caller.status();
     if (admitted.ok() && pool == nullptr) admitted = CheckUncounted(*caller, *request);
@@ -204,9 +210,7 @@ class Calls {
   template <typename Reactor, typename Start>
   Reactor* Open(absl::string_view method, CallContext* context,
                 const google::protobuf::Message* request, Start start) {
-    absl::StatusOr<Gate::Admission> admission = request == nullptr
-                                                    ? gate_.AdmitStream(*context, method)
-                                                    : gate_.AdmitStream(*context, method, *request);
+    absl::StatusOr<Gate::Admission> admission = gate_.AdmitStream(*context, method, request);
     absl::Status admitted = admission.status();
     if (admitted.ok() && request != nullptr) {
       admitted = CheckUncounted(admission->caller, *request);
@@ -235,29 +239,6 @@ class Calls {
         });
   }
 
-  // Push of events: of those at the positions that `find`, absl::StatusOr<std::vector<int64_t>>(
-  // const Request&), returns, each as `read`, absl::StatusOr<Response>(const Request&, int64_t),
-  // makes it. Reads an event when the client is ready for it, from a new snapshot of the store: a
-  // slow client neither pins a snapshot nor costs the memory of the whole answer.
-  template <typename Response, typename Request, typename Find, typename Read>
-  grpc::ServerWriteReactor<Response>* PushEvents(TransferThreads& threads, CallContext* context,
-                                                 const Request* request, Find find, Read read) {
-    return Push<Response>(
-        threads, context, request,
-        [find = std::move(find), read = std::move(read)](
-            const Request& asked, const Caller&) -> absl::StatusOr<Next<Response>> {
-          absl::StatusOr<std::vector<int64_t>> found = find(asked);
-          if (!found.ok()) return found.status();
-          return [found = *std::move(found), asked, read,
-                  sent = size_t{0}]() mutable -> absl::StatusOr<std::optional<Response>> {
-            if (sent == found.size()) return std::nullopt;
-            absl::StatusOr<Response> response = read(asked, found[sent++]);
-            if (!response.ok()) return response.status();
-            return *std::move(response);
-          };
-        });
-  }
-
   // Serves a stream of the progress of long-running work, `run`:
   //   absl::Status(const Request&, const Caller&, const ProgressStream<Response>::Tell&)
   // It runs on one of `threads`.
@@ -275,14 +256,11 @@ class Calls {
   }
 
  private:
-  // What users ask for has names. Workers and administrators are trusted with more.
+  // Workers and administrators are trusted with more.
   static absl::Status CheckUncounted(const Caller& caller,
                                      const google::protobuf::Message& request) {
-    if (caller.role == v1::WORKER || caller.role == v1::ADMIN) return absl::OkStatus();
-    const size_t bytes = request.ByteSizeLong();
-    if (bytes <= kMostUncountedBytes) return absl::OkStatus();
-    return absl::ResourceExhaustedError(
-        absl::StrCat("the request has ", bytes, " bytes, expected at most ", kMostUncountedBytes));
+    const bool is_trusted = caller.role == v1::WORKER || caller.role == v1::ADMIN;
+    return is_trusted ? absl::OkStatus() : CheckSmall(request);
   }
 
   // Null: gRPC's thread.

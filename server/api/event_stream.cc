@@ -45,8 +45,7 @@ void MakeTextPrintable(v1::StreamEventsRequest& request) {
 EventStream* EventStream::Start(Store store, OpenStreams& streams, std::string caller) {
   std::shared_ptr<EventStream> stream(
       new EventStream(std::move(store), streams, std::move(caller)));
-  stream->self_ = stream;
-  streams.Add(stream);
+  stream->Own();
   stream->Proceed();
   return stream.get();
 }
@@ -115,12 +114,6 @@ void EventStream::OnCancel() {
     if (failure_.ok()) failure_ = absl::CancelledError("the worker cancelled the call");
   }
   Proceed();
-}
-
-void EventStream::OnDone() {
-  streams_.Remove(this);
-  // Answers that the core still owes keep the object alive after this.
-  const std::shared_ptr<EventStream> self = std::move(self_);
 }
 
 void EventStream::Proceed() {

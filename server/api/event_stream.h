@@ -25,9 +25,8 @@
 namespace lengthwise::server {
 
 class EventStream final
-    : public grpc::ServerBidiReactor<v1::StreamEventsRequest, v1::StreamEventsResponse>,
-      public StoppableStream,
-      public std::enable_shared_from_this<EventStream> {
+    : public OwnedStream<
+          EventStream, grpc::ServerBidiReactor<v1::StreamEventsRequest, v1::StreamEventsResponse>> {
  public:
   static constexpr int64_t kMaxInFlight = 16;
 
@@ -44,11 +43,10 @@ class EventStream final
   void OnReadDone(bool ok) override;
   void OnWriteDone(bool ok) override;
   void OnCancel() override;
-  void OnDone() override;
 
  private:
   EventStream(Store store, OpenStreams& streams, std::string caller)
-      : store_(std::move(store)), streams_(streams), caller_(std::move(caller)) {}
+      : OwnedStream(streams), store_(std::move(store)), caller_(std::move(caller)) {}
 
   // Called with the answer to request number `index`.
   void OnStored(int64_t index, absl::StatusOr<v1::StreamEventsResponse> answer);
@@ -56,9 +54,7 @@ class EventStream final
   void Proceed();
 
   const Store store_;
-  OpenStreams& streams_;
   const std::string caller_;
-  std::shared_ptr<EventStream> self_;  // gRPC's ownership; released by OnDone
   v1::StreamEventsRequest request_;    // gRPC's while reading_
   v1::StreamEventsResponse response_;  // gRPC's while writing_
 

@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/strip.h"
@@ -260,34 +261,22 @@ class ExperimentService final : public v1::ExperimentService::CallbackService {
 
   grpc::ServerWriteReactor<v1::AttentionMap>* QueryAttentionMaps(
       CallContext* context, const v1::QueryAttentionMapsRequest* request) override {
-    return calls_.PushEvents<v1::AttentionMap>(
-        transfers_, context, request,
-        [this](const auto& asked) { return AttentionMaps(core_.event_log(), asked); },
-        [this](const auto& asked, int64_t position) -> absl::StatusOr<v1::AttentionMap> {
-          ASSIGN_OR_RETURN(v1::Event event, EventAt(core_.event_log(), asked.name(), position));
-          return std::move(*event.mutable_attention_map());
-        });
+    return PushEvents<v1::AttentionMap>(
+        context, request, AttentionMaps,
+        [](v1::Event & event) -> auto& { return *event.mutable_attention_map(); });
   }
 
   grpc::ServerWriteReactor<v1::Projection>* QueryProjections(
       CallContext* context, const v1::QueryProjectionsRequest* request) override {
-    return calls_.PushEvents<v1::Projection>(
-        transfers_, context, request,
-        [this](const auto& asked) { return Projections(core_.event_log(), asked); },
-        [this](const auto& asked, int64_t position) -> absl::StatusOr<v1::Projection> {
-          ASSIGN_OR_RETURN(v1::Event event, EventAt(core_.event_log(), asked.name(), position));
-          return std::move(*event.mutable_projection());
-        });
+    return PushEvents<v1::Projection>(
+        context, request, Projections,
+        [](v1::Event & event) -> auto& { return *event.mutable_projection(); });
   }
 
   grpc::ServerWriteReactor<v1::Event>* QueryAnalyses(
       CallContext* context, const v1::QueryAnalysesRequest* request) override {
-    return calls_.PushEvents<v1::Event>(
-        transfers_, context, request,
-        [this](const auto& asked) { return Analyses(core_.event_log(), asked); },
-        [this](const auto& asked, int64_t position) {
-          return EventAt(core_.event_log(), asked.name(), position);
-        });
+    return PushEvents<v1::Event>(
+        context, request, Analyses, [](v1::Event & event) -> auto& { return event; });
   }
 
   grpc::ServerWriteReactor<v1::DownloadModelResponse>* DownloadModel(
@@ -342,6 +331,27 @@ class ExperimentService final : public v1::ExperimentService::CallbackService {
     RETURN_IF_ERROR(CheckExperimentOrTrialName("name", name));
     ASSIGN_OR_RETURN(const std::string owner, core_.reads().GetOwner(name));
     return MayChange(caller, name, owner);
+  }
+
+  // Streams a part of each event at the positions that `find` returns. Reads an event when the
+  // client is ready for it, from a new snapshot of the store: a slow client neither pins a snapshot
+  // nor costs the memory of the whole answer.
+  template <typename Response, typename Request, typename Part>
+  grpc::ServerWriteReactor<Response>* PushEvents(
+      CallContext* context, const Request* request,
+      absl::StatusOr<std::vector<int64_t>> (*find)(EventLog&, const Request&), Part part) {
+    return calls_.Push<Response>(
+        transfers_, context, request,
+        [this, find, part](const Request& asked, const Caller&) -> absl::StatusOr<Next<Response>> {
+          ASSIGN_OR_RETURN(std::vector<int64_t> found, find(core_.event_log(), asked));
+          return [this, part, asked, found = std::move(found),
+                  sent = size_t{0}]() mutable -> absl::StatusOr<std::optional<Response>> {
+            if (sent == found.size()) return std::nullopt;
+            ASSIGN_OR_RETURN(v1::Event event,
+                             EventAt(core_.event_log(), asked.name(), found[sent++]));
+            return std::move(part(event));
+          };
+        });
   }
 
   // Prepares and posts an extension, again if another one came in between.

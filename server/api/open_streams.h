@@ -64,6 +64,31 @@ class OpenStreams {
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
+// A `Stream` of gRPC's class `Reactor`, which gRPC owns from Own until OnDone.
+template <typename Stream, typename Reactor>
+class OwnedStream : public Reactor,
+                    public StoppableStream,
+                    public std::enable_shared_from_this<Stream> {
+ public:
+  void OnDone() override {
+    streams_.Remove(this);
+    const std::shared_ptr<Stream> self = std::move(self_);  // others may hold it longer
+  }
+
+ protected:
+  // `streams` must outlive the stream.
+  explicit OwnedStream(OpenStreams& streams) : streams_(streams) {}
+  void Own() {
+    self_ = this->shared_from_this();
+    streams_.Add(self_);
+  }
+
+  OpenStreams& streams_;
+
+ private:
+  std::shared_ptr<Stream> self_;
+};
+
 }  // namespace lengthwise::server
 
 #endif  // LENGTHWISE_SERVER_API_OPEN_STREAMS_H_

@@ -118,9 +118,7 @@ using Next = std::function<absl::StatusOr<std::optional<Response>>()>;
 
 // The common part of both streams: one write at a time, and the end of the stream.
 template <typename Response>
-class PushStream : public grpc::ServerWriteReactor<Response>,
-                   public StoppableStream,
-                   public std::enable_shared_from_this<PushStream<Response>> {
+class PushStream : public OwnedStream<PushStream<Response>, grpc::ServerWriteReactor<Response>> {
  public:
   void Stop(const absl::Status& reason) final {
     platform::MutexLock lock(mutex_);
@@ -144,23 +142,13 @@ class PushStream : public grpc::ServerWriteReactor<Response>,
     platform::MutexLock lock(mutex_);
     cancelled_ = true;  // ends an outstanding write as well
   }
-  void OnDone() final {
-    streams_.Remove(this);
-    const std::shared_ptr<PushStream> self = std::move(self_);
-  }
 
  protected:
   PushStream(grpc::CallbackServerContext* context, TransferThreads& threads, OpenStreams& streams)
-      : threads_(threads),
-        streams_(streams),
+      : OwnedStream<PushStream, grpc::ServerWriteReactor<Response>>(streams),
+        threads_(threads),
         context_(context),
         alarm_(threads.patience, &PushStream::CheckWrite) {}
-
-  // From here on gRPC owns the stream, until OnDone.
-  void Own() {
-    self_ = this->shared_from_this();
-    streams_.Add(self_);
-  }
 
   // Called after each write, successful or not, on gRPC's threads: must not block.
   virtual void OnReady() = 0;
@@ -180,7 +168,6 @@ class PushStream : public grpc::ServerWriteReactor<Response>,
   }
 
   TransferThreads& threads_;
-  OpenStreams& streams_;
   Response response_;  // gRPC's while writing_
 
   platform::Mutex mutex_;
@@ -215,8 +202,6 @@ class PushStream : public grpc::ServerWriteReactor<Response>,
   }
 
   grpc::CallbackServerContext* const context_;
-  std::shared_ptr<PushStream> self_;  // gRPC's ownership; released by OnDone
-
   StallAlarm<PushStream> alarm_ ABSL_GUARDED_BY(mutex_);
   bool giving_up_ ABSL_GUARDED_BY(mutex_) = false;
   bool written_ ABSL_GUARDED_BY(mutex_) = false;  // a write was done while giving_up_

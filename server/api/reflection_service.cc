@@ -69,15 +69,12 @@ void Answer(const ServerReflectionRequest& request, const std::vector<std::strin
 }
 
 // Reads a request only after the client has read the answer to the one before.
-class Reflection final : public Reactor,
-                         public StoppableStream,
-                         public std::enable_shared_from_this<Reflection> {
+class Reflection final : public OwnedStream<Reflection, Reactor> {
  public:
   static Reflection* Start(grpc::CallbackServerContext& context, const Caller& caller,
                            OpenStreams& streams, const std::vector<std::string>& services) {
     const std::shared_ptr<Reflection> stream(new Reflection(context, caller, streams, services));
-    stream->self_ = stream;
-    streams.Add(stream);
+    stream->Own();
     stream->StartRead(&stream->request_);
     return stream.get();
   }
@@ -97,15 +94,9 @@ class Reflection final : public Reactor,
 
   void OnReadDone(bool ok) override {
     if (!ok) return End();
-    // The answer repeats the request, which has a name.
-    if (request_.ByteSizeLong() > kMostUncountedBytes) {
-      return End(absl::InvalidArgumentError(
-          absl::StrCat("the request has ", request_.ByteSizeLong(), " bytes, expected at most ",
-                       kMostUncountedBytes)));
-    }
-    if (const absl::Status room = streams_.answers().CheckRoom(client_, kMethod); !room.ok()) {
-      return End(room);
-    }
+    absl::Status status = CheckSmall(request_);  // the answer repeats it
+    if (status.ok()) status = streams_.answers().CheckRoom(client_, kMethod);
+    if (!status.ok()) return End(status);
     Answer(request_, services_, response_);
     absl::StatusOr<AnswerBudget::Share> share =
         streams_.answers().Take(client_, kMethod, response_);
@@ -119,17 +110,13 @@ class Reflection final : public Reactor,
     if (!ok) return End();
     StartRead(&request_);
   }
-  void OnDone() override {
-    streams_.Remove(this);
-    const std::shared_ptr<Reflection> self = std::move(self_);
-  }
 
  private:
   Reflection(grpc::CallbackServerContext& context, const Caller& caller, OpenStreams& streams,
              const std::vector<std::string>& services)
-      : call_(context.c_call()),
+      : OwnedStream(streams),
+        call_(context.c_call()),
         client_(ClientOf(context, caller)),
-        streams_(streams),
         services_(services) {
     grpc_call_ref(call_);
   }
@@ -144,12 +131,10 @@ class Reflection final : public Reactor,
 
   grpc_call* const call_;  // Stop may be called late
   const std::string client_;
-  OpenStreams& streams_;
   const std::vector<std::string>& services_;
   ServerReflectionRequest request_;
   ServerReflectionResponse response_;
-  AnswerBudget::Share share_;         // of response_
-  std::shared_ptr<Reflection> self_;  // gRPC's ownership; released by OnDone
+  AnswerBudget::Share share_;  // of response_
   platform::Mutex mutex_;
   absl::Status stopped_ ABSL_GUARDED_BY(mutex_);  // the reason; OK while running
 };

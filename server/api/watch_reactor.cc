@@ -28,7 +28,6 @@ WatchReactor* WatchReactor::Start(const v1::WatchExperimentRequest& request, Eve
                                   std::string lane) {
   std::shared_ptr<WatchReactor> reactor(
       new WatchReactor(request, log, pool, streams, std::move(lane)));
-  reactor->self_ = reactor;
   // Subscribe before the first read, so that anything committed after that read wakes the reactor.
   // gRPC calls OnDone only after it was given the reactor, so raw pointers in the callbacks stay
   // valid.
@@ -36,7 +35,7 @@ WatchReactor* WatchReactor::Start(const v1::WatchExperimentRequest& request, Eve
   reactor->subscription_ = log.Subscribe(
       request.name(), [raw] { raw->OnWake(); },
       [raw](const v1::TrialProgress& progress) { raw->OnProgress(progress); });
-  streams.Add(reactor);
+  raw->Own();
   raw->OnWake();
   return raw;
 }
@@ -90,9 +89,7 @@ void WatchReactor::OnWriteDone(bool ok) {
 
 void WatchReactor::OnDone() {
   subscription_.reset();
-  streams_.Remove(this);
-  // A queued Step keeps the reactor alive after this.
-  const std::shared_ptr<WatchReactor> self = std::move(self_);
+  OwnedStream::OnDone();  // a queued Step keeps the reactor alive after this
 }
 
 void WatchReactor::Schedule() {

@@ -41,9 +41,8 @@
 
 namespace lengthwise::server {
 
-class WatchReactor final : public grpc::ServerWriteReactor<v1::WatchExperimentResponse>,
-                           public StoppableStream,
-                           public std::enable_shared_from_this<WatchReactor> {
+class WatchReactor final
+    : public OwnedStream<WatchReactor, grpc::ServerWriteReactor<v1::WatchExperimentResponse>> {
  public:
   // Starts the reactor of a validated request, which reads in `lane` of the pool. All references
   // must outlive the stream.
@@ -66,12 +65,12 @@ class WatchReactor final : public grpc::ServerWriteReactor<v1::WatchExperimentRe
 
   WatchReactor(const v1::WatchExperimentRequest& request, EventLog& log, platform::WorkPool& pool,
                OpenStreams& streams, std::string lane)
-      : request_(request),
+      : OwnedStream(streams),
+        request_(request),
         watches_trial_(request.name().find("/trials/") != std::string::npos),
         log_(log),
         pool_(pool),
         lane_(std::move(lane)),
-        streams_(streams),
         cursor_(request.start_position()) {}
 
   // Called by the subscription.
@@ -93,8 +92,6 @@ class WatchReactor final : public grpc::ServerWriteReactor<v1::WatchExperimentRe
   EventLog& log_;
   platform::WorkPool& pool_;
   const std::string lane_;
-  OpenStreams& streams_;
-  std::shared_ptr<WatchReactor> self_;  // gRPC's ownership; released by OnDone
   std::unique_ptr<Subscription> subscription_;
 
   // Used by Step only.

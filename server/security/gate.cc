@@ -123,28 +123,11 @@ absl::StatusOr<Caller> Gate::Admit(const grpc::CallbackServerContext& context,
   return caller;
 }
 
-absl::StatusOr<Caller> Gate::Admit(const grpc::CallbackServerContext& context,
-                                   absl::string_view method,
-                                   const google::protobuf::Message& request) {
-  return Admit(context, method, &request);
-}
-
 absl::StatusOr<Gate::Admission> Gate::AdmitStream(const grpc::CallbackServerContext& context,
                                                   absl::string_view method,
-                                                  const google::protobuf::Message& request) {
-  return WithStream(Admit(context, method, request), method);
-}
-
-absl::StatusOr<Gate::Admission> Gate::AdmitStream(const grpc::CallbackServerContext& context,
-                                                  absl::string_view method) {
-  return WithStream(Admit(context, method, nullptr), method);
-}
-
-absl::StatusOr<Gate::Admission> Gate::WithStream(absl::StatusOr<Caller> caller,
-                                                 absl::string_view method) {
-  if (!caller.ok()) return caller.status();
+                                                  const google::protobuf::Message* request) {
   Admission admission;
-  admission.caller = *std::move(caller);
+  ASSIGN_OR_RETURN(admission.caller, Admit(context, method, request));
   if (!IsWorkers(method)) {
     ASSIGN_OR_RETURN(admission.stream, quotas_.OpenStream(admission.caller.principal));
   }

@@ -60,9 +60,10 @@ class Gate {
   // a token is missing or invalid, or a certificate is missing. PERMISSION_DENIED if the role may
   // not call it. RESOURCE_EXHAUSTED with a google.rpc.RetryInfo for too many calls, without one for
   // a client's request that is too large. Workers' calls are not counted: their leases limit them.
-  // Callers without a valid token are logged, at most once in ten seconds.
+  // Callers without a valid token are logged, at most once in ten seconds. `request` is null if the
+  // method's requests are a stream.
   absl::StatusOr<Caller> Admit(const grpc::CallbackServerContext& context, absl::string_view method,
-                               const google::protobuf::Message& request);
+                               const google::protobuf::Message* request);
 
   // As Admit, for a call that stays open. It counts until `stream` is destroyed.
   struct Admission {
@@ -71,10 +72,7 @@ class Gate {
   };
   absl::StatusOr<Admission> AdmitStream(const grpc::CallbackServerContext& context,
                                         absl::string_view method,
-                                        const google::protobuf::Message& request);
-  // For methods whose requests are a stream as well.
-  absl::StatusOr<Admission> AdmitStream(const grpc::CallbackServerContext& context,
-                                        absl::string_view method);
+                                        const google::protobuf::Message* request);
 
   // Adds a refusal within an admitted call, which continues, to the audit log.
   void Refuse(const grpc::CallbackServerContext& context, absl::string_view method,
@@ -90,14 +88,11 @@ class Gate {
   absl::StatusOr<Caller> Decide(const Credentials& credentials, absl::string_view method);
 
  private:
-  absl::StatusOr<Caller> Admit(const grpc::CallbackServerContext& context, absl::string_view method,
-                               const google::protobuf::Message* request);
   // `refused` as of TokenStore::Authenticate.
   absl::StatusOr<Caller> Identify(absl::string_view authorization, Caller* refused = nullptr);
   // Checks that a known caller may make the call and is within its quota.
   absl::Status Check(const Caller& caller, const Credentials& credentials,
                      absl::string_view method);
-  absl::StatusOr<Admission> WithStream(absl::StatusOr<Caller> caller, absl::string_view method);
 
   const Options options_;
   TokenStore* const tokens_;
