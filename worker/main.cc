@@ -73,6 +73,7 @@ struct Flags {
   bool exit_with_parent = false;
   bool allow_python_networks = false;
   std::string python;
+  std::string python_device;
   std::string python_limit;
   std::string log_format = "text";
   // Empty: no metrics.
@@ -242,6 +243,9 @@ void AddFlags(command_line::Command command, Flags& flags) {
   command.AddOption("--python PATH", flags.python,
                     "Python with PyTorch 1.13 or newer for users' modules; default "
                     "$LENGTHWISE_PYTHON_NETWORKS, or python3");
+  command.AddOption("--python_device DEVICE", flags.python_device,
+                    "Device of users' modules, as PyTorch names it, such as cuda:0; default "
+                    "$LENGTHWISE_PYTHON_DEVICE, or cpu");
   command
       .AddOption("--python_limit DURATION", flags.python_limit,
                  "Longest time of one step of a user's module, and of making it [10m]")
@@ -428,6 +432,8 @@ int Main(int argc, char** argv) {
   }
   if (flags.allow_python_networks) {
     flags.runner.python = flags.python.empty() ? models::DefaultInterpreter() : flags.python;
+    flags.runner.python_device =
+        flags.python_device.empty() ? models::DefaultPythonDevice() : flags.python_device;
     if (!flags.python_limit.empty()) {
       absl::ParseDuration(flags.python_limit, &flags.runner.python_limit);
     }

@@ -123,6 +123,8 @@ struct PackRunnerOptions {
   std::string python;
   // A module that does not answer for this time is ended.
   absl::Duration python_limit = absl::Minutes(10);
+  // Of these modules, as PyTorch names it; "cuda" is this worker's GPU.
+  std::string python_device = "cpu";
 };
 
 // Implemented in worker/training. INVALID_ARGUMENT: no such device (the message lists those

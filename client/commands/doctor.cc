@@ -84,11 +84,12 @@ Findings AskServer(const rpc::Settings& settings) {
 // What computes users' PyTorch modules here.
 Finding InspectModules() {
   const std::string python = models::DefaultInterpreter();
-  const absl::StatusOr<std::string> found = models::DescribeInterpreter(python);
+  const absl::StatusOr<std::string> found =
+      models::DescribeInterpreter(python, models::DefaultPythonDevice());
   if (found.ok()) return {Verdict::kOk, "own networks", absl::StrCat(*found, ", ", python)};
   return {Verdict::kSkipped, "own networks", std::string(found.status().message()),
           "for networks of your own, install PyTorch there, or name another Python in "
-          "$LENGTHWISE_PYTHON_NETWORKS"};
+          "$LENGTHWISE_PYTHON_NETWORKS, or device in $LENGTHWISE_PYTHON_DEVICE"};
 }
 
 absl::StatusOr<int> Doctor(Program& program) {

@@ -2,6 +2,7 @@
 
 The parent sends requests, JSON on lines of a socket, and this program answers each with a line. Numbers are in two files
 in memory: the state, where the module's parameters and their gradients are views, and the inputs and outputs of a call.
+On another device than the CPU they are views of a copy of the state; each call copies what it needs there and back.
 The parent gives seeds, so nothing but the state goes from one call to the next, except for the cache of texts that are
 being continued. Needs PyTorch 1.13 or newer and no other package.
 """
@@ -59,6 +60,19 @@ def imported_torch():
     if tuple(int(part) for part in torch.__version__.split(".")[:2]) < (1, 13):
         raise NotHere(f"{sys.executable} has PyTorch {torch.__version__}, expected 1.13 or newer; {advice}")
     return torch
+
+
+def opened(torch, name):
+    """The device of this name. One that is no CPU computes as exactly as PyTorch lets it."""
+    try:
+        is_cpu = torch.zeros(1, device=name).device.type == "cpu"
+    except (AssertionError, RuntimeError) as error:
+        why = f"PyTorch of {sys.executable} cannot compute on {name}: {str(error).splitlines()[0]}"
+        raise NotHere(f"{why}; name another device with --python_device or $LENGTHWISE_PYTHON_DEVICE") from None
+    if not is_cpu:
+        torch.use_deterministic_algorithms(True, warn_only=True)
+        torch.backends.cudnn.allow_tf32 = False
+    return torch.device(name)
 
 
 def load(archive, folder):
@@ -138,6 +152,8 @@ class Network:
         torch.set_num_threads(1)
         self.dtype = getattr(torch, request["dtype"])
         torch.set_default_dtype(self.dtype)
+        self.device = opened(torch, request.get("device", "cpu"))
+        self.is_far = self.device != torch.device("cpu")
         self.token_type = self.dtype if request.get("numbers") else torch.int64
         self.vocabulary, self.outputs, self.heads = request["vocabulary"], request["outputs"], request["heads"]
         make = with_class(load(request["archive"], folder), request["class"], torch)
@@ -165,8 +181,9 @@ class Network:
                 self._call(module, tokens, torch.arange(2).reshape(1, 2), torch.zeros(self.heads, 2, 2), None)
             for name in self._lazy(module):
                 raise Refused(f"`forward` does not use the lazy layer of `{name}`: remove it, or give it its size")
-        if any(t.is_floating_point() and t.dtype != self.dtype for t in [*module.parameters(), *module.buffers()]):
-            module._apply(lambda t: t.to(self.dtype) if t.is_floating_point() else t)
+        tensors = [*module.parameters(), *module.buffers()]
+        if self.is_far or any(t.is_floating_point() and t.dtype != self.dtype for t in tensors):
+            module._apply(lambda t: t.to(self.device, self.dtype if t.is_floating_point() else t.dtype))
         for part in module.modules():
             for name, value in vars(part).items():
                 if isinstance(value, torch.optim.Optimizer):
@@ -194,7 +211,7 @@ class Network:
         return [name for name in known if name in parameters or (takes_any and name != "cache")]
 
     def _call(self, module, tokens, positions, bias, cache):
-        mask = self.torch.ones(tokens.shape, dtype=self.torch.bool)
+        mask = self.torch.ones(tokens.shape, dtype=self.torch.bool, device=tokens.device)
         values = {"tokens": tokens, "positions": positions, "mask": mask, "attention_bias": bias, "cache": cache}
         return module(**{name: values[name] for name in self.given})
 
@@ -224,12 +241,15 @@ class Network:
             "cache": "cache" in self.given,
             "torch": self.torch.__version__,
             "python": platform.python_version(),
+            "device": self.torch.cuda.get_device_name(self.device) if self.device.type == "cuda" else str(self.device),
         }
 
     def bind(self, request, state=None):
-        """Makes the parameters views of the state, and writes their initial values into it."""
+        """Makes the parameters views of the state, or of the device's copy, and writes their initial values into it."""
         torch = self.torch
         self.state = torch.frombuffer(mapped(self.files[0]), dtype=self.dtype) if state is None else state
+        self.near = self.state.to(self.device, copy=True) if self.is_far else self.state
+        self.places = request["parameters"], request["gradients"], request["row"]
         for member, module in enumerate(self.modules):
             views, gradients, buffers = {}, {}, {}
             for (name, value), offset in zip(self._slots(module), request["offsets"]):
@@ -246,10 +266,17 @@ class Network:
             self.gradients.append(gradients)
             self.buffers.append(buffers)
             self._keep_buffers(member)
+            self._copy(member, self.near, self.state)
         return {}
 
     def _view(self, offset, like):
-        return self.state[offset : offset + like.numel()].view(like.shape)
+        return self.near[offset : offset + like.numel()].view(like.shape)
+
+    def _copy(self, member, source, target, gradients=False):
+        """Copies a member's parameters and buffers, or its gradients, between the state and the device's copy of it."""
+        if self.is_far:
+            start, row = self.places[gradients] + member * self.places[2], self.places[2]
+            target[start : start + row].copy_(source[start : start + row])
 
     def _buffers(self, member):
         """The name of each buffer, its view of the state, and the module's own tensor."""
@@ -271,6 +298,7 @@ class Network:
         torch, module = self.torch, self.modules[member]
         if module.training != training:
             module.train(training)
+        self._copy(member, self.state, self.near)
         with torch.no_grad():
             for _, view, value in self._buffers(member):
                 value.copy_(view)
@@ -278,7 +306,8 @@ class Network:
             self.cache = {}
         self.seed(seed)
         with torch.set_grad_enabled(training):
-            logits = self._call(module, tokens, positions, bias, self.cache if cached >= 0 else None)
+            given = (one.to(self.device) for one in (tokens, positions, bias))
+            logits = self._call(module, *given, self.cache if cached >= 0 else None)
         self.shape = tuple(tokens.shape)
         expected = [*self.shape, self.outputs]
         if not isinstance(logits, torch.Tensor):
@@ -293,11 +322,13 @@ class Network:
                 raise Refused("no trained parameter has an influence on the logits")
             with torch.no_grad():
                 self._keep_buffers(member)
+            self._copy(member, self.near, self.state)
         return logits
 
     def add_gradients(self, member, read, gradient):
         """Adds the gradients of the parameters, by that of what was read of the logits, to the state's."""
-        read.backward(gradient.to(read.dtype))
+        self._copy(member, self.state, self.near, gradients=True)
+        read.backward(gradient.to(read))
         views = self.views[member]
         for name, parameter in self.modules[member].named_parameters():
             if parameter.data_ptr() != views[name].data_ptr():
@@ -308,6 +339,7 @@ class Network:
                 if parameter.grad is not None:
                     kept.copy_(parameter.grad.to_dense() if parameter.grad.is_sparse else parameter.grad)
                 parameter.grad = kept
+        self._copy(member, self.near, self.state, gradients=True)
 
     def maps(self, member):
         """Attention of the last forward pass, [layers, batch, heads, n, n]."""
@@ -406,7 +438,8 @@ def check(request, folder):
 
     trained = [slot for slot in first.slots if slot["trained"]]
     lines.append(f"{sum(math.prod(s['shape']) for s in trained):,} trained numbers in {len(trained)} parameters")
-    lines.append(f"{len(first.slots) - len(trained)} buffers and fixed parameters; torch {torch.__version__}")
+    where = f"torch {torch.__version__}, on {first.declared['device']}"
+    lines.append(f"{len(first.slots) - len(trained)} buffers and fixed parameters; {where}")
     first.read(tokens, outputs, 1, training=True)
     lines.append(f"logits have the shape {[*shape, request['outputs']]}")
     unreached = [name for name, gradient in first.gradients[0].items() if not torch.count_nonzero(gradient)]
@@ -457,7 +490,9 @@ def serve(control, files, folder):
                 answer = getattr(network, request["do"])(request)
         # SystemExit and KeyboardInterrupt too: the module must not end this program.
         except BaseException as error:  # noqa: BLE001
-            answer = {"error": describe(error, folder), "is_local": isinstance(error, NotHere)}
+            # A device has more memory elsewhere, or at another time.
+            is_local = isinstance(error, NotHere) or type(error).__name__ == "OutOfMemoryError"
+            answer = {"error": describe(error, folder), "is_local": is_local}
         # The module may have closed or replaced it.
         with contextlib.suppress(Exception):
             sys.stdout.flush()

@@ -64,6 +64,23 @@ CACHED = """
             return self.out(features)
 """
 
+# With buffers, random numbers, and a parameter that `forward` changes in place.
+NOISY = """
+    import torch
+    class Net(torch.nn.Module):
+        def __init__(self, vocabulary, outputs, width=4):
+            super().__init__()
+            self.embedding = torch.nn.Embedding(vocabulary, width)
+            self.norm = torch.nn.BatchNorm1d(width)
+            self.steps = torch.nn.Parameter(torch.zeros(2), requires_grad=False)
+            self.out = torch.nn.LazyLinear(outputs)
+            self.register_buffer("two", torch.tensor(2.0, dtype=torch.float64), persistent=False)
+        def forward(self, tokens, positions, mask):
+            self.steps.add_(self.training)
+            features = self.norm(self.embedding(tokens).transpose(1, 2)).transpose(1, 2) * self.two
+            return self.out(torch.nn.functional.dropout(features, 0.5, self.training)) * mask.unsqueeze(-1)
+"""
+
 # Modules that are unusual and right.
 ODD = {
     "frozen parameters": LINEAR.replace("self.out =", "self.embedding.requires_grad_(False)\n            self.out ="),
@@ -153,6 +170,7 @@ class Parent:
         entry="net.py",
         environment=None,
         cold=False,
+        device="cpu",
     ):
         self.folder = tempfile.mkdtemp()
         archive = os.path.join(self.folder, "archive.json")
@@ -188,6 +206,7 @@ class Parent:
             vocabulary=vocabulary,
             outputs=outputs,
             dtype="float32",
+            device=device,
             heads=0,
             seeds=list(seeds),
             **{"class": name},
@@ -287,6 +306,48 @@ class ChildTest(unittest.TestCase):
         parent.forward([[1, 2, 3], [4, 0, 1]], outputs=2, training=True)
         parent.ask(do="backward", bias=False, **{"pass": 0})
         self.assertEqual(parent.gradients()[-3:], (8.0, 8.0, 8.0))
+
+    def test_copy_of_the_state_has_the_same_bits(self):
+        """As on a GPU, tensors of `cpu:0` are no views of the state. Their numbers must be those of the views."""
+        for source in (NOISY, CACHED, LINEAR.replace("(vocabulary, width)", "(vocabulary, width, sparse=True)")):
+            seen = []
+            for device in ("cpu", "cpu:0"):
+                parent = self.parent(source, seeds=(3, 9), device=device)
+                self.assertEqual(parent.declared["device"], device)
+                seen.append([parent.numbers()])
+                for member, number in ((0, 0), (1, 0), (1, 1)):
+                    # The parent's optimizer, between the calls.
+                    parent.state[: 4 * parent.row] = array.array("f", [0.5 * x for x in parent.parameters()]).tobytes()
+                    text = [[1, 2, 3], [4, member, 1]]
+                    seen[-1].append(parent.forward(text, 2, True, 5, member, number, 4096 * number))
+                    seen[-1].append(parent.numbers())
+                for number in (1, 0):
+                    self.assertEqual(parent.ask(do="backward", bias=False, **{"pass": number}), {})
+                    seen[-1].append(parent.numbers())
+                seen[-1].append(parent.forward([[1, 2, 3]], 3))
+            self.assertEqual(seen[0], seen[1])
+            self.assertTrue(any(seen[0][-2][2 * parent.row :]))
+
+    def test_check_computes_on_a_copy_of_the_state(self):
+        told = self.checked(NOISY, device="cpu:0", causal=False)
+        self.assertEqual(told["wrong"], [])
+        self.assertIn("a resumed step equals one that was not interrupted", told["lines"])
+        self.assertRegex(told["lines"][1], r"; torch [0-9.a]+.*, on cpu:0$")
+
+    def test_device_that_is_not_there_is_named(self):
+        for device, why in (("cuda:99", "cannot compute on cuda:99: "), ("toaster", "cannot compute on toaster: ")):
+            parent = self.parent(LINEAR, device=device)
+            self.assertIn(why, parent.declared["error"])
+            self.assertIn("; name another device with --python_device or", parent.declared["error"])
+            # Another worker may have it.
+            self.assertTrue(parent.declared["is_local"])
+
+    def test_memory_of_a_device_may_suffice_elsewhere(self):
+        error = "class OutOfMemoryError(RuntimeError):\n    pass\nraise OutOfMemoryError('CUDA out of memory')\n"
+        declared = self.parent(error).declared
+        self.assertIn("net.py:3: OutOfMemoryError: CUDA out of memory", declared["error"])
+        self.assertTrue(declared["is_local"])
+        self.assertFalse(self.parent("raise RuntimeError").declared["is_local"])
 
     def test_passes_of_a_step_have_their_own_inputs(self):
         texts = [[[1, 2, 3]], [[4, 0]]]

@@ -21,6 +21,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "platform/printable_text.h"
 #include "platform/status_macros.h"
@@ -34,17 +35,20 @@ constexpr size_t kMostBytes = size_t{1} << 38;
 constexpr size_t kShownOutput = 1000;
 constexpr int64_t kMostAnswer = int64_t{64} << 20;
 
-// What the module sees of the worker's environment, which may hold tokens.
-constexpr const char* kKept[] = {"PATH",       "HOME",        "LANG",   "LC_ALL", "LD_LIBRARY_PATH",
-                                 "PYTHONPATH", "VIRTUAL_ENV", "TMPDIR", "TZ",     "MKL_CBWR"};
-// One order of sums, and one order of sets of text.
+// Names of what the module sees of the worker's environment, which may hold tokens.
+constexpr char kKept[] =
+    "PATH HOME LANG LC_ALL LD_LIBRARY_PATH PYTHONPATH VIRTUAL_ENV TMPDIR TZ MKL_CBWR "
+    "CUDA_VISIBLE_DEVICES CUDA_DEVICE_ORDER";
+// One order of sums, on a GPU too, and one order of sets of text.
 constexpr const char* kGiven[] = {"OMP_NUM_THREADS=1", "MKL_NUM_THREADS=1",
-                                  "OPENBLAS_NUM_THREADS=1", "PYTHONHASHSEED=0"};
+                                  "OPENBLAS_NUM_THREADS=1", "CUBLAS_WORKSPACE_CONFIG=:4096:8",
+                                  "PYTHONHASHSEED=0"};
 
 // So that a module that asks for 100 GB gets an exception instead of ending its machine.
 int64_t MemoryLimit() { return sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGE_SIZE); }
 
-// Prints the versions. The working directory, which `-c` puts first, has no torch.
+// Prints the versions and the device, its argument. The working directory, which `-c` puts first,
+// has no torch.
 constexpr char kDescribe[] = R"(
 import importlib.util, os, platform, sys
 sys.path = [place for place in sys.path if place]
@@ -54,8 +58,17 @@ if found is None or found.origin is None:
 told = {}
 with open(os.path.join(os.path.dirname(found.origin), "version.py")) as file:
     exec(file.read(), told)
-print(f"torch {told['__version__']}, Python {platform.python_version()}, on the CPU")
+device = sys.argv[1]
+if device.startswith("cuda") and not (told.get("cuda") or told.get("hip")):
+    sys.exit(f"has torch {told['__version__']}, which has no CUDA to compute on {device}")
+place = "the CPU" if device == "cpu" else device
+print(f"torch {told['__version__']}, Python {platform.python_version()}, on {place}")
 )";
+
+std::string Chosen(const char* variable, const char* otherwise) {
+  const char* chosen = std::getenv(variable);
+  return chosen == nullptr || *chosen == '\0' ? otherwise : chosen;
+}
 
 // Appends what can be read to `text`. Returns the number of bytes; 0 at the end.
 ssize_t Take(int file, std::string& text) {
@@ -67,15 +80,14 @@ ssize_t Take(int file, std::string& text) {
 
 }  // namespace
 
-std::string DefaultInterpreter() {
-  const char* chosen = std::getenv("LENGTHWISE_PYTHON_NETWORKS");
-  return chosen == nullptr || *chosen == '\0' ? "python3" : chosen;
-}
+std::string DefaultInterpreter() { return Chosen("LENGTHWISE_PYTHON_NETWORKS", "python3"); }
+std::string DefaultPythonDevice() { return Chosen("LENGTHWISE_PYTHON_DEVICE", "cpu"); }
 
-absl::StatusOr<std::string> DescribeInterpreter(const std::string& interpreter) {
+absl::StatusOr<std::string> DescribeInterpreter(const std::string& interpreter,
+                                                const std::string& device) {
   ASSIGN_OR_RETURN(
       const platform::ChildProcess::Output said,
-      platform::ChildProcess::Run({interpreter, "-B", "-c", kDescribe}, absl::Seconds(20)));
+      platform::ChildProcess::Run({interpreter, "-B", "-c", kDescribe, device}, absl::Seconds(20)));
   const std::string text = platform::PrintableText(absl::StripAsciiWhitespace(said.text));
   if (said.exit.has_value() && said.exit->ok()) return text;
   return absl::FailedPreconditionError(
@@ -127,8 +139,9 @@ absl::Status PythonProcess::Launch(const std::string& interpreter) {
   fcntl(control_.get(), F_SETFD, FD_CLOEXEC);
   fcntl(output_.get(), F_SETFL, O_NONBLOCK);
   std::vector<std::string> arguments = {"env", "-C", folder_, "-i"};
-  for (const char* name : kKept) {
-    if (const char* value = std::getenv(name)) arguments.push_back(absl::StrCat(name, "=", value));
+  for (const std::string name : absl::StrSplit(kKept, ' ')) {
+    const char* value = std::getenv(name.c_str());
+    if (value != nullptr) arguments.push_back(absl::StrCat(name, "=", value));
   }
   arguments.insert(arguments.end(), std::begin(kGiven), std::end(kGiven));
   // A path, unlike a name, begins at this process's working directory.

@@ -22,9 +22,13 @@ absl::string_view ChildSource();
 
 // The interpreter of a user who names none: $LENGTHWISE_PYTHON_NETWORKS, or python3.
 std::string DefaultInterpreter();
-// What an interpreter computes modules with: "torch 1.13.0a0, Python 3.11.2, on the CPU". Does not
-// import torch, which takes seconds. FAILED_PRECONDITION if it cannot compute any.
-absl::StatusOr<std::string> DescribeInterpreter(const std::string& interpreter);
+// The device of a user who names none: $LENGTHWISE_PYTHON_DEVICE, or "cpu".
+std::string DefaultPythonDevice();
+// What an interpreter computes modules with: "torch 1.13.0a0, Python 3.11.2, on the CPU". Does
+// not import torch, which takes seconds, so only a call tells whether the device is there.
+// FAILED_PRECONDITION if it cannot compute any.
+absl::StatusOr<std::string> DescribeInterpreter(const std::string& interpreter,
+                                                const std::string& device);
 
 // A call that did not succeed. The first line of the message says why; more lines have the module's
 // own lines and shapes.

@@ -56,6 +56,7 @@ absl::StatusOr<std::unique_ptr<PythonNetwork>> PythonNetwork::Create(
                                    {"vocabulary", shape.input_columns},
                                    {"outputs", shape.output_columns},
                                    {"dtype", options.precision},
+                                   {"device", options.device},
                                    {"heads", parameters.Int("heads")},
                                    {"numbers", shape.has_numbers},
                                    {"seeds", seeds}}));
@@ -79,6 +80,9 @@ absl::StatusOr<std::unique_ptr<PythonNetwork>> PythonNetwork::Create(
   }
   network->versions_ = absl::StrCat("torch ", declared["torch"].get<std::string>(), ", Python ",
                                     declared["python"].get<std::string>());
+  if (options.device != "cpu") {
+    absl::StrAppend(&network->versions_, ", on ", declared["device"].get<std::string>());
+  }
   return network;
 }
 

@@ -22,13 +22,16 @@
 namespace lengthwise::models {
 
 // Parameters and the buffers of the module's `state_dict` are slots of the layout; buffers are not
-// trained. Forward serves one member of the arena at a time, on a CPU. A backward pass adds to the
-// arena's gradients directly. The module is a function of the state, the inputs and a seed that
-// follows from DropoutNumbers. Throws NetworkError. Not thread-safe.
+// trained. The arena is in the host's memory. Forward serves one member at a time. A backward pass
+// adds to the arena's gradients directly. The module is a function of the state, the inputs and a
+// seed that follows from DropoutNumbers. Throws NetworkError. Not thread-safe.
 class PythonNetwork : public Network {
  public:
   struct Options {
     std::string interpreter;
+    // As PyTorch names it. On "cpu" the module's tensors are views of the arena; every other
+    // device, also "cpu:0", has copies.
+    std::string device = "cpu";
     // Of each call (PythonProcess::Start).
     absl::Duration limit = absl::Minutes(10);
     // The archive of the module's files (specification/network_files.h).
@@ -54,7 +57,7 @@ class PythonNetwork : public Network {
   // Fills the arena with the modules' initial values. `arena` has memory of Allocator.
   absl::Status Bind(ParameterArena& arena);
 
-  // What computes, for the provenance: "torch 1.13.0a0, Python 3.11.2".
+  // What computes, for the provenance: "torch 1.13.0a0, Python 3.11.2", and the name of a GPU.
   const std::string& versions() const { return versions_; }
   // True if the module gives attention maps, and if it continues texts from a cache of its own.
   bool gives_attention() const { return gives_attention_; }

@@ -36,6 +36,8 @@ struct Device {
   // The Python interpreter of users' modules (--python); empty if this worker computes none.
   std::string python;
   absl::Duration python_limit = absl::Minutes(10);
+  // Of these modules, as PyTorch names it.
+  std::string python_device = "cpu";
   // Threads of CPU kernels.
   int threads = 1;
   v1::Provenance provenance;

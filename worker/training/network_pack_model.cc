@@ -206,6 +206,7 @@ absl::StatusOr<PythonParts> CreatePythonParts(const Blueprint& blueprint,
         "this worker computes no networks of users: start it with --allow_python_networks");
   }
   models::PythonNetwork::Options options = {.interpreter = device.python,
+                                            .device = device.python_device,
                                             .limit = device.python_limit,
                                             .archive = blueprint.network_archive,
                                             .precision = blueprint.training.precision(),
@@ -231,7 +232,7 @@ absl::StatusOr<std::unique_ptr<PackModel>> CreateNetworkPackModel(
     const Blueprint& blueprint, absl::Span<const MemberSeeds> members, const Device& device,
     Warn warn) {
   if (blueprint.network.name == models::kPythonNetwork) {
-    // The process computes on the CPU, member by member.
+    // The process computes member by member.
     ASSIGN_OR_RETURN(PythonParts parts, CreatePythonParts(blueprint, members, device,
                                                           NetworkShapeOf(blueprint), warn));
     return std::make_unique<NetworkPackModel>(blueprint, members, std::move(parts.network),

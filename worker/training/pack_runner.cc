@@ -138,12 +138,18 @@ absl::StatusOr<std::unique_ptr<PackRunner>> CreatePackRunner(const PackRunnerOpt
   ASSIGN_OR_RETURN(training::Device device, training::OpenDevice(options.device, options.threads));
   device.python = options.python;
   device.python_limit = options.python_limit;
+  device.python_device = options.python_device;
+  // "cuda" is the worker's own GPU, as in --device.
+  if (device.cuda && device.python_device == "cuda") {
+    absl::StrAppend(&device.python_device, ":", device.index);
+  }
   if (!device.warning.empty()) {
     platform::LogWarning(device.cuda ? "" : "--device auto takes the CPU: ", device.warning);
   }
   std::string modules;
   if (!options.python.empty()) {
-    const absl::StatusOr<std::string> found = models::DescribeInterpreter(options.python);
+    const absl::StatusOr<std::string> found =
+        models::DescribeInterpreter(options.python, device.python_device);
     modules = found.value_or("");
     platform::LogInfo("networks of users: ",
                       found.ok() ? *found : std::string(found.status().message()));

@@ -17,6 +17,7 @@
 #include "ATen/ops/arange.h"
 #include "ATen/ops/full.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "c10/core/GradMode.h"
@@ -539,6 +540,47 @@ TEST_F(PythonNetworkTest, TwoTextsDoNotShareACache) {
   (void)text.model->Decode(text.Members(), prompt(2), *second);
   const at::Tensor ours = text.model->Decode(text.Members(), third, *first);
   EXPECT_LT(ours.sub(expected).abs().max().item<double>(), 1e-5);
+}
+
+// As on a GPU, the tensors of the device "cpu:0" are copies of the worker's numbers.
+TEST_F(PythonNetworkTest, DeviceWithItsOwnMemoryTrainsAndResumesAlike) {
+  v1::TrialSpecification biased = TrialOf(kCachedModule);
+  SetEncoding("fire", biased);
+  (*biased.mutable_network()->mutable_parameters())["heads"].set_number_value(2);
+  const auto runner = CreatePackRunner({.device = "cpu",
+                                        .threads = 1,
+                                        .max_pack_size = 8,
+                                        .python = Interpreter(),
+                                        .python_device = "cpu:0"})
+                          .value();
+  EXPECT_THAT(runner->provenance().kernels(), EndsWith(", on cpu:0"));
+  for (const v1::TrialSpecification& trial : {TrialOf(kModule), biased}) {
+    v1::Lease lease = LeaseOf({trial});
+    Session session;
+    session.directive = [](int64_t, int64_t asked) {
+      return asked >= 30 ? Directive::kLost : Directive::kContinue;
+    };
+    ASSERT_TRUE(runner->Run(lease, session).ok());
+    session.directive = nullptr;
+    session.Rewind(lease);
+    ASSERT_TRUE(runner->Run(lease, session).ok());
+    EXPECT_THAT(session.OutcomeOf(0).provenance().kernels(), HasSubstr(", on cpu:0"));
+    std::vector<std::string> history = session.History(0);
+    for (std::string& line : history) absl::StrReplaceAll({{", on cpu:0", ""}}, &line);
+    EXPECT_EQ(history, HistoryAlone(trial));
+  }
+}
+
+TEST_F(PythonNetworkTest, MissingDeviceLeavesTheTrialToOthers) {
+  const auto runner =
+      CreatePackRunner(
+          {.device = "cpu", .threads = 1, .python = Interpreter(), .python_device = "cuda:99"})
+          .value();
+  Session session;
+  ASSERT_TRUE(runner->Run(LeaseOf({TrialOf(kModule)}), session).ok());
+  EXPECT_EQ(session.OutcomeOf(0).kind(), v1::Outcome::FAILED_TEMPORARILY);
+  EXPECT_THAT(session.OutcomeOf(0).reason(),
+              AllOf(HasSubstr("cannot compute on cuda:99: "), HasSubstr("--python_device")));
 }
 
 TEST_F(PythonNetworkTest, AttentionMapsAreRecorded) {
