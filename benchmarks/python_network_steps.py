@@ -2,9 +2,12 @@
 """What the process of a user's module costs: steps a second of `lengthwise run` beside those of a plain loop.
 
 Both train the same module, the size of the paper's encoder, on batches of 128 sequences of 40 + 40 tokens, with one thread
-each for the module and for the worker. Alternates between the two, because the machine's speed drifts.
+each for the module and for the worker. Alternates between the two, because the machine's speed drifts. First prints what
+`lengthwise check` says of the module on this device.
 
-  python_network_steps.py [--steps N] [--rounds N]
+  python_network_steps.py [--steps N] [--rounds N] [--device DEVICE]
+
+On a GPU (`--device cuda:0`), the loop waits for it after the last step alone.
 
 Needs a Python with PyTorch (LENGTHWISE_PYTHON_NETWORKS, default python3) and the built programs (LENGTHWISE, default
 bazel-bin/client/lengthwise).
@@ -42,21 +45,25 @@ sys.path.insert(0, ".")
 from net import Net
 torch.set_num_threads(1)
 torch.manual_seed(0)
-net = Net(3, 2)
+net = Net(3, 2).to("DEVICE")
 optimizer = torch.optim.Adam(net.parameters(), 1e-3)
-tokens, positions = torch.randint(3, (128, 80)), torch.arange(80).repeat(128, 1)
-targets, mask = torch.randint(2, (128, 40)), torch.ones(128, 80, dtype=torch.bool)
+inputs = torch.randint(3, (128, 80)), torch.arange(80).repeat(128, 1), torch.ones(128, 80, dtype=torch.bool)
+tokens, positions, mask, targets = (x.to("DEVICE") for x in (*inputs, torch.randint(2, (128, 40))))
 def step():
     optimizer.zero_grad()
     logits = net(tokens, positions, mask)[:, -40:]
     torch.nn.functional.cross_entropy(logits.transpose(1, 2), targets).backward()
     torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
     optimizer.step()
+def wait():
+    next(net.parameters()).sum().item()
 for _ in range(3):
     step()
+wait()
 start = time.perf_counter()
 for _ in range(STEPS):
     step()
+wait()
 print((time.perf_counter() - start) / STEPS)
 """
 
@@ -82,16 +89,19 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--steps", type=int, default=50)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--device", default="cpu")
     arguments = parser.parse_args()
     lengthwise = os.path.abspath(os.environ.get("LENGTHWISE", "bazel-bin/client/lengthwise"))
     python = os.environ.get("LENGTHWISE_PYTHON_NETWORKS", "python3")
+    os.environ["LENGTHWISE_PYTHON_DEVICE"] = arguments.device
     if subprocess.run([python, "-c", "import torch"], check=False, capture_output=True).returncode != 0:
         sys.exit(f"{python} has no PyTorch: set LENGTHWISE_PYTHON_NETWORKS to a Python that has it, such as /usr/bin/python3")
     plain, ours = [], []
     with tempfile.TemporaryDirectory() as folder:
         for name, text in (("net.py", MODULE), ("loop.py", LOOP), ("steps.yaml", SPECIFICATION)):
             with open(os.path.join(folder, name), "w") as file:
-                file.write(text.replace("STEPS", str(arguments.steps)))
+                file.write(text.replace("STEPS", str(arguments.steps)).replace("DEVICE", arguments.device))
+        subprocess.run([lengthwise, "check", "steps.yaml"], cwd=folder, check=False)
         for number in range(arguments.rounds):
             plain.append(float(output_of([python, "loop.py"], folder)))
             where = ["--data_dir", f"data{number}"]
@@ -99,7 +109,7 @@ def main():
             output_of([lengthwise, "run", "steps.yaml", *where, *one], folder)
             shown = json.loads(output_of([lengthwise, "show", "steps-1/0", *where, "--output", "json"], folder))
             ours.append(shown["outcome"]["training_seconds"] / arguments.steps)
-            print(f"plain loop {plain[-1]:.4f} s, lengthwise {ours[-1]:.4f} s a step", flush=True)
+            print(f"plain loop {plain[-1]:.4f} s, lengthwise {ours[-1]:.4f} s a step on {arguments.device}", flush=True)
     ratio = statistics.median(ours) / statistics.median(plain)
     print(f"medians: plain {statistics.median(plain):.4f} s, lengthwise {statistics.median(ours):.4f} s, ratio {ratio:.3f}")
 

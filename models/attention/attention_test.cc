@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ATen/ops/arange.h"
+#include "ATen/ops/cat.h"
 #include "ATen/ops/equal.h"
 #include "ATen/ops/sin.h"
 #include "ATen/ops/stack.h"
@@ -96,6 +97,10 @@ class Attention {
                             positions_.size(1));
   }
 
+  AttentionTerms TermsWithoutR() const {
+    return encoding_->TermsWithoutR(arena_->Members(0, positions_.size(0)), 0, positions_);
+  }
+
   struct Result {
     at::Tensor output, qkv_gradient, parameter_gradients;
   };
@@ -150,6 +155,35 @@ TEST(FusedAttentionTest, ReleasesTheRelativeTerm) {
   EXPECT_TRUE(relative.expired());
   output.sum().backward();
   EXPECT_TRUE(qkv.grad().defined());
+}
+
+// Of the kernels on tensor cores, which no CPU runs: the emulator tests what they make of terms.
+TEST(TensorCoresTest, EncodingsHaveTermsForThem) {
+  const auto have_kernels = [](const Variant& variant) {
+    return HaveTensorKernels(Attention(variant, 2, 13, at::kFloat).TermsWithoutR());
+  };
+  for (const std::string encoding :
+       {"none", "alibi", "fire", "kerple_log", "t5", "rope", "relative"}) {
+    SCOPED_TRACE(encoding);
+    EXPECT_TRUE(have_kernels({.encoding = encoding}));
+    EXPECT_FALSE(have_kernels({.encoding = encoding, .causal = true}));
+  }
+  EXPECT_FALSE(have_kernels({.encoding = "relative", .distances = "offsets"}));
+}
+
+TEST(TensorCoresTest, SinusoidsOfTokensMakeR) {
+  const Attention attention({.encoding = "relative"}, 2, 13, at::kDouble);
+  const AttentionTerms terms = attention.TermsWithoutR();
+  ASSERT_FALSE(terms.relative.defined());
+  // Of the keys and of the queries.
+  const auto keys = terms.sinusoids.unsqueeze(1).chunk(2, 3);
+  const auto queries = terms.sinusoids.unsqueeze(2).chunk(2, 3);
+  const at::Tensor sines = keys[0].mul(queries[1]).sub(keys[1].mul(queries[0]));
+  const at::Tensor cosines = keys[1].mul(queries[1]).add(keys[0].mul(queries[0]));
+  const at::Tensor relative =
+      at::cat({sines, cosines}, 3).matmul(terms.projection.detach().unsqueeze(1));
+  ExpectClose(relative.unflatten(3, {kHeads, kWidth / kHeads}).permute({0, 3, 4, 1, 2}),
+              attention.Terms().relative.detach(), "R");
 }
 
 class AttendTest : public testing::TestWithParam<Variant> {};

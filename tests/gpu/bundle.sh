@@ -33,7 +33,8 @@ tests=(models/attention/tests models/layers/tests models/optimizers/tests worker
   models/networks/tests)
 texts=(tests/gpu/environment.sh tests/gpu/run.sh tests/gpu/lease.sh tests/gpu/cell.sh
   benchmarks/gpu_roofline.py benchmarks/gpu_tables.py benchmarks/compare_training_step.py benchmarks/ensemble_benchmark.py
-  benchmarks/pytorch_step.py benchmarks/pytorch_ensemble_step.py benchmarks/jax_ensemble_step.py)
+  benchmarks/pytorch_step.py benchmarks/pytorch_ensemble_step.py benchmarks/jax_ensemble_step.py
+  benchmarks/python_network_steps.py)
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -1,16 +1,17 @@
 #!/usr/bin/env bash
 # What decides about the kernels, in the few minutes for which a GPU is lent: kernels right, times of
-# each kernel, of each variant of attention on tensor cores, and of whole steps beside PyTorch's.
-# benchmarks/README.md (On a GPU) says what is predicted. Runs in a bundle (tests/gpu/bundle.sh) or
-# in a built checkout. Prints "skipped: no CUDA device" without one.
+# each kernel, of each variant of attention on tensor cores, and of whole steps beside PyTorch's; and
+# what a user's PyTorch module costs there. benchmarks/README.md (On a GPU) says what is predicted.
+# Runs in a bundle (tests/gpu/bundle.sh) or in a built checkout. Prints "skipped: no CUDA device"
+# without one.
 #
 #   tests/gpu/lease.sh [--again] [--rehearse]
 #
 # At most 400 s. --again: attention and steps alone, in at most 200 s, after kernels were changed.
-# --rehearse: runs without a CUDA device, tiny, as far as a CPU can.
+# --rehearse: runs without a CUDA device, tiny, as far as a CPU can, in four times as long.
 #
 # Writes to $OUT as results arrive: roofline.json; kernels.csv, the time of each kernel of a step;
-# variants.txt, what --kernels auto measured; steps.jsonl; cuda_tests.log; log.txt.
+# variants.txt, what --kernels auto measured; steps.jsonl; module.txt; cuda_tests.log; log.txt.
 set -uo pipefail
 again=no rehearse=no
 for argument in "$@"; do
@@ -23,10 +24,12 @@ done
 . "$(dirname "$0")/environment.sh"
 [ $rehearse = yes ] || skip_without_cuda
 find_libraries
-END_BY=$([ $again = yes ] && echo 190 || echo 385)
-# What decides comes first, because a lease may end before the rest.
-device=cuda precision=bfloat16 packs=(30 1) lengths=(40 20) drawn=1..40 steps=60
-[ $rehearse = no ] || device=cpu precision=float32 packs=(2 1) lengths=(2) drawn=1..2 steps=2
+# What decides comes first, because a lease may end before the rest. Each part has these seconds, and
+# what the parts before it left.
+parts=(rooflines:30 tests:45 variants:60 steps:120 races:40 kernel_times:50 module:40)
+[ $again = no ] || parts=(tests:30 variants:40 steps:90 races:30)
+device=cuda precision=bfloat16 packs=(30 1) lengths=(40 20) drawn=1..40 steps=60 slower=1
+[ $rehearse = no ] || device=cpu precision=float32 packs=(2 1) lengths=(2) drawn=1..2 steps=2 slower=4
 step_program=("$BIN/benchmarks/training_step" --device $device --encoding randomized_relative --precisions $precision)
 steps_file=$results/steps.jsonl log=$results/log.txt
 : >"$steps_file"
@@ -51,6 +54,12 @@ append() { check "$1" bash -c 'exec "${@:3}" >>"$1" 2>>"$2"' _ "$2" "$log" "${@:
 
 attention=("$BIN/models/attention/tests" --tests_of=models/attention/fused_cuda_test.cc)
 feed_forward=("$BIN/models/layers/tests" --tests_of=models/layers/fused_layers_cuda_test.cc --gtest_filter='*OnTensorCores*')
+
+rooflines() {
+  step "rooflines"
+  limit=30
+  append "rooflines" "$results/roofline.json" "$PYTHON" benchmarks/gpu_roofline.py
+}
 
 tests() {
   step "the kernels on tensor cores against double precision, and the same bits again"
@@ -122,15 +131,22 @@ kernel_times() {
   done
 }
 
-if [ $again = no ]; then
-  step "rooflines"
-  limit=30
-  append "rooflines" "$results/roofline.json" "$PYTHON" benchmarks/gpu_roofline.py
-fi
-tests
-variants
-steps
-races
-# Last, because it is the first that can be done without.
-[ $again = yes ] || kernel_times
+# Programs and Python keep their own libraries.
+module() {
+  step "a PyTorch module on the device, and a plain loop with it"
+  limit=$((60 * slower))
+  printf '#!/bin/sh\nunset LD_LIBRARY_PATH\nexec %q "$@"\n' "$(command -v "$PYTHON")" >"$scratch/python"
+  { echo '#!/usr/bin/env bash' && printf '%q ' exec "${native[@]}" "$BIN/client/lengthwise" && echo '"$@"'; } >"$scratch/lengthwise"
+  chmod +x "$scratch/python" "$scratch/lengthwise"
+  # In a rehearsal the module's numbers are copied, too.
+  append "module" "$results/module.txt" env LENGTHWISE="$scratch/lengthwise" LENGTHWISE_PYTHON_NETWORKS="$scratch/python" \
+    "$PYTHON" benchmarks/python_network_steps.py --device "$device:0" --steps $steps --rounds 1
+  cat "$results/module.txt"
+}
+
+END_BY=0
+for part in "${parts[@]}"; do
+  END_BY=$((END_BY + slower * ${part#*:}))
+  ${part%:*}
+done
 finish
