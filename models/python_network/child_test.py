@@ -76,7 +76,7 @@ NOISY = """
             self.out = torch.nn.LazyLinear(outputs)
             self.register_buffer("two", torch.tensor(2.0, dtype=torch.float64), persistent=False)
         def forward(self, tokens, positions, mask):
-            self.steps.add_(self.training)
+            self.steps.add_(float(self.training))
             features = self.norm(self.embedding(tokens).transpose(1, 2)).transpose(1, 2) * self.two
             return self.out(torch.nn.functional.dropout(features, 0.5, self.training)) * mask.unsqueeze(-1)
 """
