@@ -301,7 +301,9 @@ class Network:
         self._copy(member, self.state, self.near)
         with torch.no_grad():
             for _, view, value in self._buffers(member):
-                value.copy_(view)
+                # An earlier pass of the step may need the tensor for its gradients.
+                if not torch.equal(view.to(value.dtype), value):
+                    value.copy_(view)
         if cached == 0:
             self.cache = {}
         self.seed(seed)
