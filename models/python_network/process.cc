@@ -139,7 +139,8 @@ absl::Status PythonProcess::Launch(const std::string& interpreter) {
   fcntl(control_.get(), F_SETFD, FD_CLOEXEC);
   fcntl(output_.get(), F_SETFL, O_NONBLOCK);
   std::vector<std::string> arguments = {"env", "-C", folder_, "-i"};
-  for (const std::string name : absl::StrSplit(kKept, ' ')) {
+  const std::vector<std::string> kept = absl::StrSplit(kKept, ' ');
+  for (const std::string& name : kept) {
     const char* value = std::getenv(name.c_str());
     if (value != nullptr) arguments.push_back(absl::StrCat(name, "=", value));
   }
