@@ -96,7 +96,7 @@ class ExperimentService final : public v1::ExperimentService::CallbackService {
     return calls_.Serve(Work::kQuery, context, request, response,
                         [this](const auto& asked, const Caller&) -> absl::StatusOr<v1::Experiment> {
                           RETURN_IF_ERROR(CheckExperimentName("name", asked.name()));
-                          return core_.reads().GetExperiment(asked.name());
+                          return core_.reads().GetExperiment(asked.name(), asked.omit_disk_use());
                         });
   }
 

@@ -98,6 +98,23 @@ TEST_F(ExperimentServiceTest, CreateStoresTheExperimentAndAnswers) {
             request.specification().SerializeAsString());
 }
 
+TEST_F(ExperimentServiceTest, DiskUseIsMeasuredUnlessOmitted) {
+  v1::CreateExperimentRequest request;
+  request.mutable_specification()->set_name("sort");
+  request.mutable_specification()->add_learning_rates(0.001);
+  request.mutable_specification()->add_seeds(1);
+  v1::CreateExperimentResponse response;
+  ASSERT_TRUE(Call(&v1::ExperimentService::Stub::CreateExperiment, request, response).ok());
+  v1::GetExperimentRequest get;
+  get.set_name(response.experiment().name());
+  v1::Experiment found;
+  ASSERT_TRUE(Call(&v1::ExperimentService::Stub::GetExperiment, get, found).ok());
+  EXPECT_TRUE(found.has_disk_use());
+  get.set_omit_disk_use(true);
+  ASSERT_TRUE(Call(&v1::ExperimentService::Stub::GetExperiment, get, found).ok());
+  EXPECT_FALSE(found.has_disk_use());
+}
+
 TEST_F(ExperimentServiceTest, LargeSpecificationIsRefusedUnresolved) {
   v1::CreateExperimentRequest request;
   request.mutable_specification_text()->set_format(v1::SpecificationText::YAML);

@@ -67,11 +67,13 @@ std::string Reads::ReasonOf(const TrialRecord& trial) {
   return trial.attempt == 0 ? why : absl::StrCat(why, "; before: ", trial.reason);
 }
 
-absl::StatusOr<v1::Experiment> Reads::GetExperiment(absl::string_view name) {
+absl::StatusOr<v1::Experiment> Reads::GetExperiment(absl::string_view name, bool omit_disk_use) {
   ASSIGN_OR_RETURN(const auto reader, storage_.Read());
   ASSIGN_OR_RETURN(const ExperimentRecord record, server::FindExperiment(*reader, name));
   ASSIGN_OR_RETURN(v1::Experiment experiment, ToExperiment(record, reader->name()));
-  ASSIGN_OR_RETURN(*experiment.mutable_disk_use(), disk_uses_.Measure(*reader, record));
+  if (!omit_disk_use) {
+    ASSIGN_OR_RETURN(*experiment.mutable_disk_use(), disk_uses_.Measure(*reader, record));
+  }
   if (UnendedTrials(record.counts) > 0) {
     experiment.set_storage_fault(fault_(record.counts.running() > 0));
   }

@@ -65,8 +65,9 @@ class Reads {
         summaries_(storage),
         disk_uses_(artifacts) {}
 
-  // Also measures the disk use. That reads the payloads of events that were not measured before.
-  absl::StatusOr<v1::Experiment> GetExperiment(absl::string_view name);
+  // Measures the disk use unless it is omitted. That reads the directories of the artifacts, and
+  // the payloads of events that were not measured before.
+  absl::StatusOr<v1::Experiment> GetExperiment(absl::string_view name, bool omit_disk_use = false);
   absl::StatusOr<v1::FindExperimentResponse> FindExperiment(
       const v1::FindExperimentRequest& request);
   absl::StatusOr<v1::ListExperimentsResponse> ListExperiments(
