@@ -50,20 +50,33 @@ def _escape(text: str) -> str:
     return text.encode("unicode_escape").decode("ascii").replace('"', '\\"')
 
 
-def list_trials(connection: Connection, experiment: str, filter: str = "") -> list[experiment_service_pb2.Trial]:
-    """Trials of the experiment with this full name, in grid order."""
+def get_experiment(connection: Connection, name: str) -> experiment_service_pb2.Experiment:
+    """With its full name. Without its disk use, which takes long to measure."""
+    return connection.call(
+        "ExperimentService/GetExperiment",
+        experiment_service_pb2.GetExperimentRequest(name=name, omit_disk_use=True),
+        experiment_service_pb2.Experiment,
+    )
+
+
+def list_trials(
+    connection: Connection, experiment: str, filter: str = "", limit: int | None = None
+) -> list[experiment_service_pb2.Trial]:
+    """Trials of the experiment with this full name, in grid order; the first ones, up to `limit`."""
     found: list[experiment_service_pb2.Trial] = []
     token = ""
     while True:
         page = connection.call(
             "ExperimentService/ListTrials",
-            experiment_service_pb2.ListTrialsRequest(parent=experiment, page_size=1000, page_token=token, filter=filter),
+            experiment_service_pb2.ListTrialsRequest(
+                parent=experiment, page_size=min(limit or 1000, 1000), page_token=token, filter=filter
+            ),
             experiment_service_pb2.ListTrialsResponse,
         )
         found += page.trials
         token = page.next_page_token
-        if not token:
-            return found
+        if not token or (limit is not None and len(found) >= limit):
+            return found[:limit]
 
 
 def list_experiments(

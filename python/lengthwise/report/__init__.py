@@ -24,7 +24,7 @@ from lengthwise.comparison import Comparison
 from lengthwise.connection import Connection
 from lengthwise.errors import LengthwiseError, UsageError
 from lengthwise.message_json import as_dictionary
-from lengthwise.names import file_name, short_name
+from lengthwise.names import file_name, get_experiment, short_name
 from lengthwise.plots import data as plot_data
 from lengthwise.plots import drawing, numbers, style
 from lengthwise.plots.data import PlottedExperiment
@@ -71,11 +71,7 @@ def fetch(
     # A wrong key is told before anything is asked for.
     wanted = [published.find(key) for key in tables]
     # The listing that a short name was found in leaves out what only this call tells.
-    whole = connection.call(
-        "ExperimentService/GetExperiment",
-        experiment_service_pb2.GetExperimentRequest(name=experiment.name),
-        experiment_service_pb2.Experiment,
-    )
+    whole = get_experiment(connection, experiment.name)
     return ReportData(
         experiment=whole,
         summary=queries.summary(connection, whole.name, with_lengths=True, select=select),
@@ -347,7 +343,7 @@ def setup_of(trials: Sequence[experiment_service_pb2.Trial]) -> dict[str, str]:
     """The machines and programs that trained them."""
     provenances = [trial.outcome.provenance for trial in trials if trial.outcome.HasField("provenance")]
     machines = {
-        f"{one.device} {one.instruction_set}, {one.threads} threads, host {one.host}" for one in provenances
+        f"{one.device} {one.instruction_set}, {counted(one.threads, 'thread')}, host {one.host}" for one in provenances
     }
     programs = {
         f"lengthwise {one.program_version} {one.source_revision}, LibTorch {one.libtorch_version}"

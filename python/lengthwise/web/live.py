@@ -193,7 +193,7 @@ class ExperimentFeed(Feed):
         starts = not self._ready.is_set()
         request = experiment_service_pb2.WatchExperimentRequest(
             # The first look only finds the end of the log, which is that of all trials: one of them is read the fastest.
-            name=self._first_trial() if starts else self.name,
+            name=names.list_trials(self._source.connection, self.name, limit=1)[0].name if starts else self.name,
             start_position=self.position,
             follow=True,
             include_progress=True,
@@ -210,7 +210,7 @@ class ExperimentFeed(Feed):
                 if starts:
                     self.position = max(self.position, response.next_position)
                     if response.caught_up:
-                        self._read_experiment()
+                        self.experiment = names.get_experiment(self._source.connection, self.name)
                         self.begin_at(self.position)
                         self._ready.set()
                         return
@@ -226,21 +226,9 @@ class ExperimentFeed(Feed):
         finally:
             self._stream.cancel()
 
-    def _first_trial(self) -> str:
-        request = experiment_service_pb2.ListTrialsRequest(parent=self.name, page_size=1)
-        answer = experiment_service_pb2.ListTrialsResponse
-        return self._source.connection.call("ExperimentService/ListTrials", request, answer).trials[0].name
-
-    def _read_experiment(self) -> None:
-        self.experiment = self._source.connection.call(
-            "ExperimentService/GetExperiment",
-            experiment_service_pb2.GetExperimentRequest(name=self.name),
-            experiment_service_pb2.Experiment,
-        )
-
     def _add(self, response: experiment_service_pb2.WatchExperimentResponse) -> None:
         if any(event.HasField("state_change") for event in response.events):
-            self._read_experiment()
+            self.experiment = names.get_experiment(self._source.connection, self.name)
         with self._lock:
             for event in response.events:
                 kind = _KINDS.get(event.WhichOneof("fact") or "", "evaluation")
