@@ -277,6 +277,22 @@ class NumbersTest(WithExperiments):
         report = self.web.text(f"{self.path}/report.html")
         self.assertIn("What was run, and on what", report)
 
+    def test_trials_come_in_pages(self):
+        many = self.client.submit(specification("many", seeds=list(range(60))))
+        many.cancel()
+
+        def numbers(query: str) -> list[int]:
+            html = self.web.text(f"/experiments/{many.id}?part=trials{query}")
+            return list(map(int, re.findall(r'data-label="Number" class="right">(\d+)<', html)))
+
+        self.assertEqual(numbers(""), list(range(100)))
+        self.assertIn("1 to 100 of 120", self.web.text(f"/experiments/{many.id}"))
+        self.assertEqual(numbers("&page=1"), list(range(100, 120)))
+        self.assertEqual(numbers("&sort=-index")[:2], [119, 118])
+        # Sixty seeds are written, not ticked.
+        self.assertIn('<input name="seed" value="0..2 59">', self.web.text(f"/experiments/{many.id}?seed=0..2+59"))
+        self.assertEqual(numbers("&seed=0..2+59"), [0, 1, 2, 59, 60, 61, 62, 119])
+
     def test_trials_are_sorted_by_the_server(self):
         html = self.web.text(f"{self.path}?part=trials&sort=-unseen")
         self.assertEqual(re.findall(r'data-label="Number" class="right">(\d)', html), ["3", "2", "1", "0"])
@@ -436,6 +452,13 @@ class BrowserTest(WithExperiments):
                       "s.dispatchEvent(new Event('input', {bubbles: true}));}")
         page.wait_for("document.querySelectorAll('.heat td[class]').length === 4")
         self.assertEqual(page.evaluate("location.search"), "?step=100")
+
+    def test_lines_are_hidden_by_keyboard(self):
+        page = self.open(self.path)
+        page.wait_for("document.querySelector('.u-line th')")
+        page.evaluate("{const name = document.querySelector('.u-line th'); name.focus(); document.activeElement.dispatchEvent("
+                      "new KeyboardEvent('keydown', {key: 'Enter'}));}")
+        page.wait_for("document.querySelector('.u-line').classList.contains('u-off')")
 
     def test_attention_has_tokens_and_weights(self):
         page = self.open(self.trial_path)

@@ -19,12 +19,12 @@ from lengthwise.plots.picture import Axis, Panel, Picture, Series
 LEVELS = 20
 
 
-def choose(experiment: PlottedExperiment, filter: TrialFilter, seeds: Sequence[int]) -> PlottedExperiment:
+def choose(experiment: PlottedExperiment, filter: TrialFilter, seeds: Sequence[range]) -> PlottedExperiment:
     """The experiment with the chosen trials; `seeds` are those of weights. NotFoundError if there is none."""
     chosen = experiment.copy()
     keep([chosen], filter)
     if seeds:
-        chosen.choose([trial for trial in chosen.trials if trial.specification.weight_seed in seeds])
+        chosen.choose([one for one in chosen.trials if any(one.specification.weight_seed in span for span in seeds)])
     return chosen
 
 

@@ -7,10 +7,11 @@ import hashlib
 import importlib.util
 import json
 import math
+import re
 import threading
 import time
 from collections.abc import Callable
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -118,13 +119,11 @@ class Asked:
             raise UsageError(f"{name}: got {text!r}, expected a whole number")
         return int(text)
 
+    @cached_property
     def experiment(self) -> experiment_service_pb2.Experiment:
-        return self.connection.call(
-            "ExperimentService/GetExperiment",
-            experiment_service_pb2.GetExperimentRequest(name=self.name),
-            experiment_service_pb2.Experiment,
-        )
+        return names.get_experiment(self.connection, self.name)
 
+    @cached_property
     def trial(self) -> Trial:
         return self.connection.call(
             "ExperimentService/GetTrial",
@@ -132,9 +131,13 @@ class Asked:
             experiment_service_pb2.Trial,
         )
 
+    @cached_property
+    def summary(self) -> queries.Summary:
+        return queries.summary(self.connection, self.name, with_lengths=True, select=self.select)
+
     def trials(self) -> list[Trial]:
         if self.trial_id:
-            return [self.trial()]
+            return [self.trial]
         assert self.feed is not None
         return self.site.trials(self.feed)
 
@@ -151,8 +154,10 @@ class Asked:
             raise UsageError(f"select: got {text!r}, expected seen or unseen")
         return text
 
-    def seeds(self) -> list[int]:
-        return [int(text) for text in self.query.getlist("seed") if text.isascii() and text.isdigit()]
+    def seeds(self) -> list[range]:
+        """Of weights: "3", "0..9", or several of them."""
+        found = re.findall(r"([0-9]{1,20})(?:\.\.([0-9]{1,20}))?", " ".join(self.query.getlist("seed")))
+        return [range(int(first), int(last or first) + 1) for first, last in found]
 
     def plotted(self) -> PlottedExperiment:
         known = self.site.catalogue()
@@ -200,6 +205,9 @@ class Site:
             "segment": lambda text: quote(text, safe=""),
             "time": lambda stamp: to_datetime(stamp).strftime("%Y-%m-%d %H:%M:%S UTC"),
         }
+        # The first page does not wait for them to be compiled.
+        for name in self._templates.list_templates():
+            self._templates.get_template(name)
 
     def application(self) -> Starlette:
         experiment, trial = "/experiments/{experiment}", "/experiments/{experiment}/trials/{trial}"

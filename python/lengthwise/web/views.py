@@ -35,12 +35,12 @@ STATES = ("QUEUED", "RUNNING", "SUCCEEDED", "FAILED", "CANCELLED")
 Part = Callable[["Asked"], dict[str, Any]]
 
 
-def _page(asked: Asked, rows: list[Any]) -> dict[str, Any]:
-    """Those of the page that the query names, with what leads to the others."""
-    last = max(0, -(-len(rows) // _ROWS) - 1)
+def _page(asked: Asked, rows: list[Any], total: int) -> dict[str, Any]:
+    """Those of the page that the query names, with what leads to the others. `rows` begin with the first of `total`."""
+    last = max(0, -(-total // _ROWS) - 1)
     page = min(asked.number("page", 0) or 0, last)
     shown = rows[page * _ROWS : (page + 1) * _ROWS]
-    return {"rows": shown, "total": len(rows), "page": page, "last": last, "first": page * _ROWS}
+    return {"rows": shown, "total": total, "page": page, "last": last, "first": page * _ROWS}
 
 
 def _sorted(asked: Asked, rows: list[dict[str, Any]], default: str) -> list[dict[str, Any]]:
@@ -88,41 +88,39 @@ def _experiments(asked: Asked) -> dict[str, Any]:
     if asked.query.get("sort", "").lstrip("-") == "best":
         for row in rows:
             row["best"] = site.best(row["message"])
-    page = _page(asked, _sorted(asked, rows, "age"))
+    page = _page(asked, _sorted(asked, rows, "age"), len(rows))
     for row in page["rows"]:
         row["best"] = site.best(row["message"])
     return page | {"empty": not rows and not text and not wanted}
 
 
 def _summary(asked: Asked) -> dict[str, Any]:
-    one = asked.experiment()
+    one = asked.experiment
     return {"message": one, **_counts(one)}
 
 
 def _choices(asked: Asked) -> dict[str, Any]:
     """What the trials differ in, to choose from."""
-    specifications = [trial.specification for trial in asked.trials()]
+    cells, grid = asked.summary.cells, asked.experiment.specification
     found = {
-        "task": [label(one.task) for one in specifications],
-        "network": [label(one.network) for one in specifications],
-        "encoding": [label(one.encoding) for one in specifications],
-        "rate": [format_exact(one.learning_rate) for one in specifications],
-        "seed": [str(one.weight_seed) for one in specifications],
+        "task": [one.task for one in cells],
+        "network": [one.network for one in cells],
+        "encoding": [one.encoding for one in cells],
+        "rate": [format_exact(one.learning_rate) for one in cells],
+        "seed": list(map(str, grid.weight_seeds or grid.seeds)),
     }
     kinds = {kind: list(dict.fromkeys(values)) for kind, values in found.items()}
-    evaluation = specifications[0].evaluation if specifications else None
     return {
         "kinds": {kind: values for kind, values in kinds.items() if len(values) > 1},
         "chosen": {kind: asked.query.getlist(kind) for kind in (*kinds, "select")},
-        "rule": evaluation.select if evaluation is not None and evaluation.select else "seen",
-        "intervals": evaluation is not None and evaluation.every_steps > 0,
+        "rule": grid.evaluation.select or "seen",
+        "intervals": grid.evaluation.every_steps > 0,
     }
 
 
 def _results(asked: Asked) -> dict[str, Any]:
-    experiment, filter = asked.experiment(), asked.filter()
-    summary = queries.summary(asked.connection, experiment.name, with_lengths=True, select=asked.select)
-    tasks = {label(task): task for task in experiment.specification.tasks}
+    filter, summary = asked.filter(), asked.summary
+    tasks = {label(task): task for task in asked.experiment.specification.tasks}
 
     def is_chosen(row: accuracy_table.Row) -> bool:
         pairs = ((filter.tasks, row.task), (filter.networks, row.network), (filter.encodings, row.encoding))
@@ -149,7 +147,7 @@ def _results(asked: Asked) -> dict[str, Any]:
 
 
 def _published(asked: Asked) -> dict[str, Any]:
-    found = comparison.fetch_all(asked.connection, asked.experiment(), asked.select)
+    found = comparison.fetch_all(asked.connection, asked.experiment, asked.select)
     return {"tables": [report.BesideTable.of(one) for one in found]}
 
 
@@ -181,28 +179,31 @@ def _trial_row(trial: Trial) -> dict[str, Any]:
 
 
 def _trials(asked: Asked) -> dict[str, Any]:
+    if not any(map(asked.query.get, ("page", "sort", "state", "q", "task", "network", "encoding", "rate", "seed"))):
+        # What is seen first does not wait for thousands of others.
+        first = names.list_trials(asked.connection, asked.name, limit=_ROWS)
+        return _page(asked, list(map(_trial_row, first)), _counts(asked.experiment)["trials"])
     wanted, text = asked.query.get("state", ""), asked.query.get("q", "").lower()
     rows = [
         row
         for row in map(_trial_row, asked.plotted().trials)
         if (not wanted or row["state"] == wanted) and text in f"{row['id']} {row['reason']} {row['worker']}".lower()
     ]
-    return _page(asked, _sorted(asked, rows, "index"))
+    return _page(asked, _sorted(asked, rows, "index"), len(rows))
 
 
 def _about(asked: Asked) -> dict[str, Any]:
-    experiment = asked.experiment()
+    experiment = asked.experiment
     specification = json.dumps(as_dictionary(experiment.specification), ensure_ascii=False, indent=1)
     provenance = report.setup_of(asked.trials())
     return {"specification": specification, "provenance": provenance}
 
 
 def _trial(asked: Asked) -> dict[str, Any]:
-    trial = asked.trial()
+    trial = asked.trial
     provenance = report.setup_of([trial])
     specification = json.dumps(as_dictionary(trial.specification), ensure_ascii=False, indent=1)
-    of_cell = queries.summary(asked.connection, asked.name, select=asked.select).cells
-    is_best = any(cell.best_trial == asked.trial_id for cell in of_cell)
+    is_best = any(cell.best_trial == asked.trial_id for cell in asked.summary.cells)
     return {
         "row": _trial_row(trial), "message": trial, "provenance": provenance, "specification": specification,
         "is_best": is_best, "intervals": trial.specification.evaluation.every_steps > 0,
@@ -288,7 +289,7 @@ def figure(kind: str, asked: Asked, figure: str) -> tuple[str, bytes]:
     taken = plots.FIGURES[figure].options if figure in plots.FIGURES else ()
     options = replace(Options(), **{name: getattr(given, name) for name in taken})
     if figure == "loss_over_time" and asked.trial_id:
-        picture = figures.loss_over_time(asked.connection, asked.trial())
+        picture = figures.loss_over_time(asked.connection, asked.trial)
     else:
         picture = plots.describe(figure, [asked.plotted()], options)
     if kind == "json":
@@ -300,7 +301,7 @@ def figure(kind: str, asked: Asked, figure: str) -> tuple[str, bytes]:
 
 
 def report_file(asked: Asked) -> tuple[str, bytes]:
-    experiment = asked.experiment()
+    experiment = asked.experiment
     page = report.render(report.fetch(asked.connection, experiment, select=asked.select))
     return names.file_name(experiment.name) + ".html", page.encode()
 
