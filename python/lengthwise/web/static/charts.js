@@ -145,6 +145,10 @@ const Charts = (() => {
       box.kind = kind;
       box.chart = new uPlot(options(box, width, shape), shape.data, box);
       box.chart.over.addEventListener("dblclick", () => { box.chart.zoomed = false; });
+      for (const name of box.querySelectorAll(".u-line th")) {
+        name.tabIndex = 0;
+        name.addEventListener("keydown", (event) => { if (event.key === "Enter") name.click(); });
+      }
     }
   }
 
