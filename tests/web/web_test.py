@@ -23,7 +23,7 @@ from lengthwise._proto import event_pb2, experiment_service_pb2, worker_service_
 from lengthwise.connection import is_loopback_host
 from lengthwise.web import access
 from lengthwise.web.live import Feed, Feeds
-from lengthwise.web.pages import find_chart_files, refresh_pause
+from lengthwise.web.pages import Site, find_chart_files, refresh_pause
 from lengthwise.web.source import Source
 from service import CLIENT, DEADLINE, ENVIRONMENT, SERVER, Numbers, lengthwise, specification
 
@@ -714,6 +714,22 @@ class RefreshTest(unittest.TestCase):
             self.assertLess(addresses * 0.01 / refresh_pause(seconds=0.01, pages=20, addresses=addresses), 0.0126)
         # A page alone has its chart again before a second is over.
         self.assertLess(refresh_pause(seconds=0.03, pages=1, addresses=1), 0.7)
+
+
+class AnswerTest(unittest.TestCase):
+    def test_page_gets_the_chart_that_was_begun_with_it(self):
+        made: list = []
+
+        def make() -> tuple:
+            made.append(None)
+            return "", b"%d" % len(made)
+
+        async def look() -> list:
+            site = Site(Source(OneStream))
+            site._begin("chart", make)
+            return [await site._answer("chart", make, refresh) for refresh in (False, False, True)]
+
+        self.assertEqual([body for _, body in asyncio.run(look())], [b"1", b"1", b"2"])
 
 
 class FeedTest(unittest.TestCase):

@@ -45,6 +45,9 @@ _PAGES = 5
 # Of a processor, to send one answer.
 _SENDING_SECONDS = 0.0005
 _KEPT_ADDRESSES = 100
+# A page has asked by then for what was begun for it.
+_BEGUN_SECONDS = 5.0
+_FIRST_CHART = "accuracy_by_length"
 # More are read all at once instead of one by one.
 _MOST_SINGLE_READS = 50
 
@@ -79,6 +82,9 @@ class _Answer:
         # Of a processor, that it took, to be made and sent.
         self.seconds = 0.0
         self.response: tuple[str, bytes] = ("", b"")
+        # When a page was asked for that will ask for it, and what makes it meanwhile.
+        self.needed_since = math.inf
+        self.maker: asyncio.Task[None] | None = None
 
 
 def _timed(make: Callable[[], tuple[str, bytes]]) -> tuple[tuple[str, bytes], float]:
@@ -281,16 +287,30 @@ class Site:
             await feed.ready()
         return Asked(self, request, feed)
 
-    async def _answer(self, request: Request, make: Callable[[], tuple[str, bytes]]) -> tuple[str, bytes]:
-        """The type and bytes of an answer. Pages that wait for the same one share it."""
-        arrived = time.monotonic()
-        key = str(request.url)
+    def _begin(self, key: str, make: Callable[[], tuple[str, bytes]]) -> None:
+        """Makes an answer while the browser still reads the page that will ask for it."""
         answer = self._answers.setdefault(key, _Answer())
+        answer.needed_since = time.monotonic()
+
+        async def begin() -> None:
+            with contextlib.suppress(LengthwiseError):
+                await self._answer(key, make, keep=_BEGUN_SECONDS)
+            answer.needed_since = math.inf
+
+        answer.maker = asyncio.create_task(begin())
+
+    async def _answer(
+        self, key: str, make: Callable[[], tuple[str, bytes]], refresh: bool = False, keep: float = 0
+    ) -> tuple[str, bytes]:
+        """The name and bytes of the answer to an address. Pages that wait for the same one share it."""
+        answer = self._answers.setdefault(key, _Answer())
+        # A page is told what has changed since it was asked for.
+        good_since = time.monotonic() if refresh else min(time.monotonic(), answer.needed_since)
         answer.users += 1
         try:
             async with answer.lock:
-                if answer.began < arrived:
-                    if "x-refresh" in request.headers:
+                if answer.began < good_since:
+                    if refresh:
                         addresses = sum(one.users > 0 for one in self._answers.values())
                         pause = refresh_pause(answer.seconds, self.feeds.pages, addresses)
                         with contextlib.suppress(asyncio.TimeoutError):
@@ -298,7 +318,9 @@ class Site:
                     began = time.monotonic()
                     answer.response, seconds = await asyncio.to_thread(_timed, make)
                     answer.began, answer.seconds = began, seconds + answer.users * _SENDING_SECONDS
-                return answer.response
+                response = answer.response
+            await asyncio.sleep(keep)
+            return response
         finally:
             answer.users -= 1
             if not answer.users:
@@ -326,8 +348,11 @@ class Site:
                 return "", loaded.render(context, version=__version__).encode()
             return "", "".join(loaded.blocks[wanted](loaded.new_context(context))).encode()
 
+        if wanted is None and parts is views.EXPERIMENT:
+            chart = str(request.url.replace(path=f"{asked.path}/figures/{_FIRST_CHART}.json"))
+            self._begin(chart, partial(views.figure, "json", asked, _FIRST_CHART))
         try:
-            _, body = await self._answer(request, make)
+            _, body = await self._answer(str(request.url), make, "x-refresh" in request.headers)
         except LengthwiseError as error:
             return self._failure(error, whole=wanted is None)
         return HTMLResponse(body, headers={"Cache-Control": "no-store"})
@@ -345,7 +370,9 @@ class Site:
         asked = await self._asked(request)
         asked_for = {name: value for name, value in request.path_params.items() if name == "figure"}
         try:
-            name, body = await self._answer(request, lambda: make(asked, **asked_for))
+            name, body = await self._answer(
+                str(request.url), lambda: make(asked, **asked_for), "x-refresh" in request.headers
+            )
         except LengthwiseError as error:
             if media != "application/json":
                 return self._failure(error)
