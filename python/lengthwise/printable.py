@@ -6,8 +6,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
@@ -32,6 +31,8 @@ def printable_text(text: str) -> str:
 
 # Parts of messages that need no change: their types and bytes.
 _Known = set[tuple[type[Message], bytes]]
+# Makes a field of a message printable.
+_Change = Callable[[Message, str, _Known], None]
 
 
 @functools.cache
@@ -47,14 +48,60 @@ def _may_have_text(described: Descriptor) -> bool:
     return False
 
 
-def _make_part_printable(part: Message, known: _Known) -> None:
-    """Parts of the messages of one answer are often alike, such as the networks of thousands of trials."""
-    if _may_have_text(part.DESCRIPTOR) and (type(part), part.SerializeToString()) not in known:
-        _make_printable(part, known)
+def _is_map(field: FieldDescriptor) -> bool:
+    return field.message_type is not None and field.message_type.GetOptions().map_entry
+
+
+@functools.cache
+def _changes(described: Descriptor) -> list[tuple[_Change, str]]:
+    """For the fields that may have text: an answer may have thousands of messages whose numbers need no look."""
+    found: list[tuple[_Change, str]] = []
+    for field in described.fields:
+        repeated = field.label == FieldDescriptor.LABEL_REPEATED
+        if field.type == FieldDescriptor.TYPE_STRING:
+            found.append((_change_texts if repeated else _change_text, field.name))
+        elif field.message_type is None or not _may_have_text(field.message_type):
+            continue
+        elif _is_map(field):
+            found.append((_change_map, field.name))
+        elif repeated:
+            found.append((_change_parts, field.name))
+        else:
+            found.append((_change_alike if any(map(_is_map, field.message_type.fields)) else _change_part, field.name))
+    return found
+
+
+def _change_text(message: Message, name: str, known: _Known) -> None:
+    if _CONTROLS.search(text := getattr(message, name)):
+        setattr(message, name, printable_text(text))
+
+
+def _change_texts(message: Message, name: str, known: _Known) -> None:
+    texts = getattr(message, name)
+    for index, text in enumerate(texts):
+        texts[index] = printable_text(text)
+
+
+def _change_part(message: Message, name: str, known: _Known) -> None:
+    if message.HasField(name):
+        _make_printable(getattr(message, name), known)
+
+
+def _change_alike(message: Message, name: str, known: _Known) -> None:
+    """Parts with maps are slow to go through, and often alike, such as the networks of thousands of trials."""
+    part = getattr(message, name)
+    if (type(part), part.SerializeToString()) not in known:
+        _change_part(message, name, known)
         known.add((type(part), part.SerializeToString()))
 
 
-def _make_map_printable(entries: Any, known: _Known) -> None:
+def _change_parts(message: Message, name: str, known: _Known) -> None:
+    for one in getattr(message, name):
+        _make_printable(one, known)
+
+
+def _change_map(message: Message, name: str, known: _Known) -> None:
+    entries = getattr(message, name)
     for key, value in list(entries.items()):
         if isinstance(value, Message):
             _make_printable(value, known)
@@ -74,20 +121,5 @@ def make_printable(message: Message) -> None:
 
 
 def _make_printable(message: Message, known: _Known) -> None:
-    for field, value in message.ListFields():
-        if field.type == FieldDescriptor.TYPE_STRING:
-            if isinstance(value, str):
-                if _CONTROLS.search(value):
-                    setattr(message, field.name, printable_text(value))
-                continue
-            for index, text in enumerate(value):
-                value[index] = printable_text(text)
-        elif field.type != FieldDescriptor.TYPE_MESSAGE:
-            continue
-        elif isinstance(value, Message):
-            _make_part_printable(value, known)
-        elif isinstance(value, Mapping):
-            _make_map_printable(value, known)
-        else:
-            for one in value:
-                _make_printable(one, known)
+    for change, name in _changes(message.DESCRIPTOR):
+        change(message, name, known)
