@@ -76,7 +76,7 @@ class _TaskPanels:
         self._chose_rates = len(self._chose) < len(dict.fromkeys(sets))
         self._names = dict(zip(self._chose, names_of(subject, self._chose)))
         # As in other figures of the experiments.
-        self._styles = Styles(subject.experiments)
+        self._styles = Styles(group_trials(subject.experiments))
         self._panels: dict[str, Panel] = {}
 
     def shows(self, one: TrialSet) -> bool:

@@ -63,6 +63,10 @@ class PlottedExperiment:
     recorded: list[event_pb2.Event] | None = None
     # Rule of choices, "seen" or "unseen"; empty: that of each trial (evaluation.select).
     select: str = ""
+    # Evaluations and what final_accuracies has made of so many of them.
+    _finals_by_trial: tuple[list[Evaluation], int, dict[str, event_pb2.LengthAccuracies]] = field(
+        default_factory=lambda: ([], 0, {}), repr=False
+    )
 
     @property
     def full_name(self) -> str:
@@ -103,6 +107,15 @@ class PlottedExperiment:
             "all_evaluations" if intervals else "finals",
             lambda server: queries.length_accuracies(server, self.query_name, self._trial_names(), intervals),
         )
+
+    def final_accuracies(self) -> dict[str, event_pb2.LengthAccuracies]:
+        """The last full evaluation of each trial that has one, by the trial's name."""
+        read = self.evaluations()
+        known, size, _ = self._finals_by_trial
+        if read is not known or len(read) != size:
+            found = {one.trial: one.accuracies for one in read if one.accuracies.final}
+            self._finals_by_trial = read, len(read), found
+        return self._finals_by_trial[2]
 
     def loss_curves(self) -> list[LossCurve]:
         """Loss curves, each of at most LOSS_POINTS points."""

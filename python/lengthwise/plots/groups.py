@@ -59,13 +59,10 @@ class Styles:
     and one randomized, share a colour.
     """
 
-    def __init__(self, experiments: Sequence[PlottedExperiment]) -> None:
-        # Of thousands of trials few differ.
+    def __init__(self, groups: Iterable[TrialGroup]) -> None:
         pairs: dict[tuple[str, str, str], tuple[Component, Component]] = {}
-        for experiment in experiments:
-            for trial in experiment.trials:
-                network, encoding = trial.specification.network, trial.specification.encoding
-                pairs.setdefault((experiment.name, label(network), label(encoding)), (network, encoding))
+        for one in groups:
+            pairs.setdefault((one.experiment.name, label(one.network), label(one.encoding)), (one.network, one.encoding))
         contexts: dict[tuple[str, bool], set[tuple[str, str]]] = {}
         for (name, of_network, _), (network, encoding) in pairs.items():
             key = (styled_name(network, encoding.name), bool(drawn_by(encoding)))
@@ -94,34 +91,28 @@ class Styles:
 
 def group_trials(experiments: Sequence[PlottedExperiment]) -> list[TrialGroup]:
     """In the order of the experiments and their grids."""
-    networks = {label(trial.specification.network) for experiment in experiments for trial in experiment.trials}
-    styles = Styles(experiments)
     groups: dict[tuple[str, str, str, str], TrialGroup] = {}
+    rates: dict[tuple[tuple[str, str, str, str], float], SeedGroup] = {}
     for experiment in experiments:
         for trial in experiment.trials:
             specification = trial.specification
-            network = label(specification.network)
-            key = (experiment.name, label(specification.task), network, label(specification.encoding))
-            if key not in groups:
-                name = experiment.catalogue.encoding_title(specification.encoding)
-                if len(networks) > 1:
-                    name = f"{network}, {name}"
-                if len(experiments) > 1:
-                    name = f"{experiment.name}: {name}"
-                groups[key] = TrialGroup(
-                    experiment,
-                    specification.task,
-                    specification.network,
-                    specification.encoding,
-                    name,
-                    styles.of(experiment.name, specification.network, specification.encoding),
-                )
-            rates = groups[key].rates
-            rate = next((seeds for seeds in rates if seeds.learning_rate == specification.learning_rate), None)
-            if rate is None:
-                rate = SeedGroup(specification.learning_rate)
-                rates.append(rate)
-            rate.trials.append(trial)
+            task, network, encoding = specification.task, specification.network, specification.encoding
+            key = (experiment.name, label(task), label(network), label(encoding))
+            rate = specification.learning_rate
+            if (key, rate) not in rates:
+                name = experiment.catalogue.encoding_title(encoding)
+                group = groups.setdefault(key, TrialGroup(experiment, task, network, encoding, name, SeriesStyle()))
+                rates[key, rate] = SeedGroup(rate)
+                group.rates.append(rates[key, rate])
+            rates[key, rate].trials.append(trial)
+    styles = Styles(groups.values())
+    several_networks = len({network for _, _, network, _ in groups}) > 1
+    for (_, _, own, _), group in groups.items():
+        group.style = styles.of(group.experiment.name, group.network, group.encoding)
+        if several_networks:
+            group.name = f"{own}, {group.name}"
+        if len(experiments) > 1:
+            group.name = f"{group.experiment.name}: {group.name}"
     return list(groups.values())
 
 
@@ -235,7 +226,7 @@ def evaluation_score(experiment: PlottedExperiment, trial: Trial, measured: even
 
 def final_evaluations(experiment: PlottedExperiment) -> dict[str, event_pb2.LengthAccuracies]:
     """The last full evaluation of each trial that has one, by the trial's name."""
-    return {one.trial: one.accuracies for one in experiment.evaluations() if one.accuracies.final}
+    return experiment.final_accuracies()
 
 
 def final_score(experiment: PlottedExperiment) -> TrialScore:

@@ -48,9 +48,11 @@ def _band(curves: Sequence[Curve], middle_low_high: Callable[[NDArray[numpy.floa
     xs = sorted(x for x in min(filled, key=lambda curve: max(curve)) if x >= begin)
     rows = []
     for curve in filled:
-        known = sorted(curve)
-        values = [curve[x] for x in known]
-        rows.append(values if known == xs else numpy.interp(xs, known, values))
+        known, values = list(curve), list(curve.values())
+        if known != xs:
+            known.sort()
+            values = numpy.interp(xs, known, [curve[x] for x in known]).tolist()
+        rows.append(values)
     return Band(xs, *(values.tolist() for values in middle_low_high(numpy.array(rows))))
 
 
