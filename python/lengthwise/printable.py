@@ -57,47 +57,42 @@ def _changes(described: Descriptor) -> list[tuple[_Change, str]]:
     """For the fields that may have text: an answer may have thousands of messages whose numbers need no look."""
     found: list[tuple[_Change, str]] = []
     for field in described.fields:
-        repeated = field.label == FieldDescriptor.LABEL_REPEATED
         if field.type == FieldDescriptor.TYPE_STRING:
-            found.append((_change_texts if repeated else _change_text, field.name))
+            found.append((_change_text, field.name))
         elif field.message_type is None or not _may_have_text(field.message_type):
             continue
         elif _is_map(field):
             found.append((_change_map, field.name))
-        elif repeated:
-            found.append((_change_parts, field.name))
         else:
             found.append((_change_alike if any(map(_is_map, field.message_type.fields)) else _change_part, field.name))
     return found
 
 
 def _change_text(message: Message, name: str, known: _Known) -> None:
-    if _CONTROLS.search(text := getattr(message, name)):
+    text = getattr(message, name)
+    if not isinstance(text, str):
+        text[:] = map(printable_text, text)
+    elif _CONTROLS.search(text):
         setattr(message, name, printable_text(text))
 
 
-def _change_texts(message: Message, name: str, known: _Known) -> None:
-    texts = getattr(message, name)
-    for index, text in enumerate(texts):
-        texts[index] = printable_text(text)
-
-
 def _change_part(message: Message, name: str, known: _Known) -> None:
-    if message.HasField(name):
-        _make_printable(getattr(message, name), known)
+    part = getattr(message, name)
+    if not isinstance(part, Message):
+        for one in part:
+            _make_printable(one, known)
+    elif message.HasField(name):
+        _make_printable(part, known)
 
 
 def _change_alike(message: Message, name: str, known: _Known) -> None:
     """Parts with maps are slow to go through, and often alike, such as the networks of thousands of trials."""
     part = getattr(message, name)
-    if (type(part), part.SerializeToString()) not in known:
+    if not isinstance(part, Message):
+        _change_part(message, name, known)
+    elif (type(part), part.SerializeToString()) not in known:
         _change_part(message, name, known)
         known.add((type(part), part.SerializeToString()))
-
-
-def _change_parts(message: Message, name: str, known: _Known) -> None:
-    for one in getattr(message, name):
-        _make_printable(one, known)
 
 
 def _change_map(message: Message, name: str, known: _Known) -> None:
