@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -480,7 +481,9 @@ bool FileLock::TakeAlone() { return flock(descriptor_, LOCK_EX | LOCK_NB) == 0; 
 FileLock::~FileLock() { close(descriptor_); }
 
 absl::Status FileLock::Describe(absl::string_view text) {
-  const std::string contents = absl::StrCat(getpid(), " ", ProcessSpace(), "\n", text);
+  char host[HOST_NAME_MAX + 1] = {};
+  gethostname(host, sizeof(host) - 1);
+  const std::string contents = absl::StrCat(getpid(), " ", ProcessSpace(), " ", host, "\n", text);
   if (fchmod(descriptor_, S_IRUSR | S_IWUSR) != 0) {
     return FileError(errno, "change the permissions of", path_);
   }
@@ -495,19 +498,23 @@ std::optional<FileLock::Holder> FileLock::ReadHolder(const std::string& path) {
   if (!contents.ok()) return std::nullopt;
   const std::pair<absl::string_view, absl::string_view> parts =
       absl::StrSplit(*contents, absl::MaxSplits('\n', 1));
-  const std::pair<absl::string_view, absl::string_view> line =
-      absl::StrSplit(parts.first, absl::MaxSplits(' ', 1));
+  // Process, the two words of ProcessSpace, host.
+  const std::vector<std::string> words = absl::StrSplit(parts.first, ' ');
   Holder holder;
-  if (!absl::SimpleAtoi(line.first, &holder.process) || holder.process < 1 ||
-      line.second != ProcessSpace()) {
+  if (words.size() < 3 || !absl::SimpleAtoi(words[0], &holder.process) || holder.process < 1) {
     return std::nullopt;
+  }
+  if (words.size() > 3) holder.host = words[3];
+  holder.text = std::string(parts.second);
+  if (absl::StrCat(words[1], " ", words[2]) != ProcessSpace()) {
+    holder.process = 0;
+    return holder;
   }
   // Signal 0 only asks. EPERM: the process is another user's.
   if (kill(holder.process, 0) != 0 && errno != EPERM) return std::nullopt;
   // A zombie, which holds no lock, has no command line.
   const auto command = ReadFile(absl::StrCat("/proc/", holder.process, "/cmdline"));
   if (command.ok() && command->empty()) return std::nullopt;
-  holder.text = std::string(parts.second);
   return holder;
 }
 

@@ -179,18 +179,20 @@ class FileLock {
   FileLock(const FileLock&) = delete;
   FileLock& operator=(const FileLock&) = delete;
 
-  // Writes this process's id, where it is one, a line end and `text` to the file, which from then
-  // on only its owner can read. Replaces an earlier text. Not durable: nobody trusts the file
-  // without its lock.
+  // Writes this process's id, where it is one, the host's name, a line end and `text` to the file,
+  // which from then on only its owner can read. Replaces an earlier text. Not durable: nobody
+  // trusts the file without its lock.
   absl::Status Describe(absl::string_view text);
 
   struct Holder {
+    // 0: it is one of another machine or container.
     pid_t process = 0;
+    // Empty if an earlier release wrote the file.
+    std::string host;
     std::string text;
   };
-  // Returns what the holder wrote. nullopt if it wrote nothing, if its process does not exist, and
-  // if it is one of another machine or container. Call it after Acquire returned ABORTED: without
-  // the lock, the text may be of an earlier holder.
+  // Returns what the holder wrote. nullopt if it wrote nothing, and if its process does not exist.
+  // Call it after Acquire returned ABORTED: without the lock, the text may be of an earlier holder.
   static std::optional<Holder> ReadHolder(const std::string& path);
 
  private:

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -211,6 +212,12 @@ TEST_F(FilesTest, LockIsExclusiveUntilReleased) {
   EXPECT_TRUE(FileLock::Acquire(directory_ + "/LOCK").ok());
 }
 
+std::string HostName() {
+  char name[HOST_NAME_MAX + 1] = {};
+  EXPECT_EQ(gethostname(name, sizeof(name) - 1), 0);
+  return name;
+}
+
 TEST_F(FilesTest, LockTellsItsOwnerWhoHoldsIt) {
   const std::string path = directory_ + "/LOCK";
   auto lock = FileLock::Acquire(path);
@@ -221,6 +228,7 @@ TEST_F(FilesTest, LockTellsItsOwnerWhoHoldsIt) {
   const auto holder = FileLock::ReadHolder(path);
   ASSERT_TRUE(holder.has_value());
   EXPECT_EQ(holder->process, getpid());
+  EXPECT_EQ(holder->host, HostName());
   EXPECT_EQ(holder->text, "short\n");
   EXPECT_EQ(std::filesystem::status(path).permissions(),
             std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
@@ -246,20 +254,28 @@ TEST_F(FilesTest, DeadProcessHoldsNoLock) {
 
 // The process id of a server in a container, or on another machine, is that of another process
 // here.
-TEST_F(FilesTest, HolderElsewhereIsUnknown) {
+TEST_F(FilesTest, HolderElsewhereHasNoProcessHere) {
   const std::string path = directory_ + "/LOCK";
   auto lock = FileLock::Acquire(path);
   ASSERT_TRUE(lock.ok()) << lock.status();
   ASSERT_EQ((*lock)->Describe("127.0.0.1:7070\n"), absl::OkStatus());
   const std::string text = *ReadFile(path);
-  for (const size_t changed : {text.find(' ') + 1, text.find("]\n") - 1}) {
+  for (const size_t changed : {text.find(' ') + 1, text.find("] ") - 1}) {
     std::string elsewhere = text;
     elsewhere[changed] = elsewhere[changed] == '0' ? '1' : '0';
     std::ofstream(path) << elsewhere;
-    EXPECT_FALSE(FileLock::ReadHolder(path).has_value()) << elsewhere;
+    const auto holder = FileLock::ReadHolder(path);
+    ASSERT_TRUE(holder.has_value()) << elsewhere;
+    EXPECT_EQ(holder->process, 0) << elsewhere;
+    EXPECT_EQ(holder->host, HostName());
   }
-  std::ofstream(path) << text;
-  EXPECT_TRUE(FileLock::ReadHolder(path).has_value());
+  // As earlier releases wrote it.
+  std::ofstream(path) << text.substr(0, text.find("] ") + 1) << "\n127.0.0.1:7070\n";
+  const auto holder = FileLock::ReadHolder(path);
+  ASSERT_TRUE(holder.has_value());
+  EXPECT_EQ(holder->process, getpid());
+  EXPECT_EQ(holder->host, "");
+  EXPECT_EQ(holder->text, "127.0.0.1:7070\n");
 }
 
 TEST_F(FilesTest, KilledWritersLeaveNothing) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -59,7 +60,13 @@ absl::string_view HostOf(absl::string_view address) {
   return address.substr(0, colon);
 }
 
+absl::string_view SocketOf(absl::string_view address) {
+  return absl::StartsWith(address, "unix:/") ? absl::StripPrefix(address, "unix:")
+                                             : absl::string_view();
+}
+
 std::vector<absl::string_view> AddressesOf(absl::string_view list) {
+  if (!SocketOf(list).empty()) return {list};
   std::vector<absl::string_view> addresses = absl::StrSplit(list, ',');
   for (absl::string_view& address : addresses) {
     address = absl::StripAsciiWhitespace(address);
@@ -71,8 +78,9 @@ std::vector<absl::string_view> AddressesOf(absl::string_view list) {
 bool IsLoopback(absl::string_view list) {
   const std::vector<absl::string_view> addresses = AddressesOf(list);
   return !addresses.empty() &&
-         std::all_of(addresses.begin(), addresses.end(),
-                     [](absl::string_view address) { return IsLoopbackHost(HostOf(address)); });
+         std::all_of(addresses.begin(), addresses.end(), [](absl::string_view address) {
+           return !SocketOf(address).empty() || IsLoopbackHost(HostOf(address));
+         });
 }
 
 absl::StatusOr<std::string> TargetOf(absl::string_view list,

@@ -1,6 +1,6 @@
 // Parses server addresses: "HOST:PORT", or a comma-separated list of them for a server with
 // standbys, where one address serves at a time. After a failover the channel finds the server at
-// another address of the list.
+// another address of the list. A private server has the address "unix:/PATH", which stands alone.
 #ifndef LENGTHWISE_RPC_ADDRESS_H_
 #define LENGTHWISE_RPC_ADDRESS_H_
 
@@ -20,7 +20,11 @@ absl::string_view HostOf(absl::string_view address);
 // Returns the addresses of a list, trimmed. Empty if one of them is not HOST:PORT.
 std::vector<absl::string_view> AddressesOf(absl::string_view list);
 
-// Returns true if every address of the list names this machine: 127.0.0.0/8, [::1] or localhost.
+// Returns the path of a Unix socket's address; empty for other addresses.
+absl::string_view SocketOf(absl::string_view address);
+
+// Returns true if every address of the list names this machine: 127.0.0.0/8, [::1], localhost or a
+// Unix socket.
 bool IsLoopback(absl::string_view list);
 
 // Returns the gRPC target. A single address stays as it is: gRPC looks its host name up at each

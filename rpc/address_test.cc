@@ -46,6 +46,15 @@ TEST(Address, ListHasEveryAddressOrIsRefused) {
   }
 }
 
+TEST(Address, UnixSocketStandsAlone) {
+  EXPECT_EQ(SocketOf("unix:/tmp/a/b"), "/tmp/a/b");
+  EXPECT_EQ(SocketOf("unix:1"), "") << "a host";
+  EXPECT_THAT(AddressesOf("unix:/tmp/a"), ElementsAre("unix:/tmp/a"));
+  EXPECT_EQ(*TargetOf("unix:/tmp/a"), "unix:/tmp/a");
+  EXPECT_TRUE(IsLoopback("unix:/tmp/a"));
+  EXPECT_THAT(AddressesOf("a:1,unix:/tmp/a"), IsEmpty());
+}
+
 TEST(Address, ListIsLoopbackIfAllOfItIs) {
   EXPECT_TRUE(IsLoopback("127.0.0.1:7070, localhost:7071"));
   EXPECT_FALSE(IsLoopback("127.0.0.1:7070,10.0.0.1:7070"));

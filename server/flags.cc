@@ -108,6 +108,9 @@ std::string CheckTogether(const Flags& flags) {
   if (flags.tls_certificate.empty() != flags.tls_key.empty()) {
     return "--tls_certificate and --tls_key go together";
   }
+  if (flags.is_private && !flags.tls_certificate.empty()) {
+    return "--private and --tls_certificate contradict each other";
+  }
   if (!flags.tls_client_ca.empty() && flags.tls_certificate.empty()) {
     return "--tls_client_ca needs --tls_certificate and --tls_key";
   }
@@ -241,7 +244,8 @@ std::variant<Flags, int> ParseFlags(int argc, const char* const* argv) {
   command.AddFlag("--private", flags.is_private,
                   "Serve the program that started the server: standard input is a pipe from it. "
                   "The server is killed when the pipe ends. If a byte came through it before, the "
-                  "server stops once no program uses --data_dir. `lengthwise` sets it");
+                  "server stops once no program uses --data_dir. It listens on a Unix socket that "
+                  "its user alone can open, without tokens and metrics. `lengthwise` sets it");
   command
       .AddOption(
           "--insecure_api plain_text|open", flags.insecure_api,
@@ -270,6 +274,7 @@ std::variant<Flags, int> ParseFlags(int argc, const char* const* argv) {
   flags.core.python_networks_from = ParseRole(flags.python_networks_from);
   // A private server's disk is its user's, who need not ask it to free space.
   if (!flags.is_private) flags.core.reserve_bytes = kReserveBytes;
+  if (flags.is_private) flags.metrics_listen.clear();
   // In the environment and not on the command line, which every user of the machine can read.
   const auto secret = [](const char* name) {
     const char* value = std::getenv(name);

@@ -22,7 +22,7 @@ struct Flags {
   // File to which the addresses are written once the server serves. Empty: none.
   std::string ready_file;
   bool exit_with_parent = false;
-  // The server of a client, whose pipe is standard input.
+  // The server of a client, whose pipe is standard input: on a Unix socket, without metrics.
   bool is_private = false;
   CoreOptions core;
   // Paths. Empty: plain text.

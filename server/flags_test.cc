@@ -62,6 +62,12 @@ TEST(Flags, AreParsed) {
   EXPECT_TRUE(flags.is_private);
 }
 
+TEST(Flags, PrivateServerHasNoMetrics) {
+  EXPECT_EQ(std::get<Flags>(Parse({"--private"})).metrics_listen, "");
+  EXPECT_THAT(Refusal({"--private", "--tls_certificate=c", "--tls_key=k"}),
+              HasSubstr("contradict"));
+}
+
 TEST(Flags, InvalidFlagsAreNamed) {
   EXPECT_THAT(Refusal({"--listne=1"}), HasSubstr("did you mean \"--listen\"?"));
   EXPECT_THAT(Refusal({"--listen=here"}), HasSubstr("--listen: got \"here\", expected HOST:PORT"));

@@ -28,6 +28,7 @@
 #include "platform/files.h"
 #include "platform/log.h"
 #include "platform/periodic_thread.h"
+#include "platform/private_socket.h"
 #include "platform/process_usage.h"
 #include "platform/rotated_file.h"
 #include "platform/service_lifecycle.h"
@@ -98,6 +99,15 @@ void FollowClient(const std::string& users_file) {
   // Until this process has ended, so that newcomers wait and then start a server of their own.
   static platform::FileLock* const held [[maybe_unused]] = alone.ok() ? alone->release() : nullptr;
   kill(getpid(), SIGTERM);
+}
+
+// The socket of a private server. Its name is that of the data directory, which only one server at
+// a time can lock, so that a server that was killed leaves nothing that the next one does not use.
+absl::StatusOr<std::string> SocketFor(const std::string& data_dir) {
+  struct stat status;
+  if (stat(data_dir.c_str(), &status) != 0) return platform::FileError(errno, "read", data_dir);
+  return platform::PrivateSocketPath(
+      absl::StrCat(absl::Hex(status.st_dev), "-", absl::Hex(status.st_ino)));
 }
 
 // Those that stop the server, and SIGHUP.
@@ -262,8 +272,16 @@ absl::Status Serve(const Flags& flags, const OpenCore& open) {
   // this directory stays: `open` has failed then.
   if (!flags.ready_file.empty()) unlink(flags.ready_file.c_str());
 
-  ASSIGN_OR_RETURN(const std::unique_ptr<TokenStore> tokens, TokenStore::Open(flags.core.data_dir));
-  if (!rpc::IsLoopback(flags.listen) && !tokens->IsRequired()) {
+  RpcServer::Options options;
+  options.edge.listen = flags.listen;
+  std::unique_ptr<TokenStore> tokens;
+  if (flags.is_private) {
+    ASSIGN_OR_RETURN(options.socket, SocketFor(flags.core.data_dir));
+  } else {
+    ASSIGN_OR_RETURN(tokens, TokenStore::Open(flags.core.data_dir));
+  }
+  const bool has_tokens = tokens != nullptr && tokens->IsRequired();
+  if (!rpc::IsLoopback(flags.listen) && !has_tokens) {
     if (flags.insecure_api != "open") {
       return absl::FailedPreconditionError(absl::StrCat(
           "other machines can reach ", flags.listen,
@@ -275,11 +293,8 @@ absl::Status Serve(const Flags& flags, const OpenCore& open) {
     platform::LogWarning("everyone who can reach ", flags.listen,
                          " can do everything: there are no tokens");
   }
-  ASSIGN_OR_RETURN(const std::unique_ptr<AuditLog> audit,
-                   OpenAuditLog(flags, tokens->IsRequired()));
+  ASSIGN_OR_RETURN(const std::unique_ptr<AuditLog> audit, OpenAuditLog(flags, has_tokens));
 
-  RpcServer::Options options;
-  options.edge.listen = flags.listen;
   std::unique_ptr<CertificateFiles> certificates;
   if (!flags.tls_certificate.empty()) {
     ASSIGN_OR_RETURN(certificates,
@@ -310,10 +325,11 @@ absl::Status Serve(const Flags& flags, const OpenCore& open) {
   }
 
   // Clients that are given the data directory ask this server instead of starting their own.
-  const bool needs_credentials = !flags.tls_certificate.empty() || tokens->IsRequired();
+  const bool needs_credentials = !flags.tls_certificate.empty() || has_tokens;
   if (const absl::Status status = core->DescribeHolder(
           absl::StrCat((*server)->address(), "\n", needs_credentials ? "needs credentials\n" : ""));
       !status.ok()) {
+    if (flags.is_private) return status;
     platform::LogWarning("clients cannot find this server by its data directory: ",
                          status.message());
   }
@@ -325,7 +341,7 @@ absl::Status Serve(const Flags& flags, const OpenCore& open) {
   }
   platform::LogInfo(
       "serving on ", (*server)->address(), flags.tls_certificate.empty() ? "" : " with TLS",
-      tokens->IsRequired() ? "" : ", open to everyone without a token",
+      has_tokens || flags.is_private ? "" : ", open to everyone without a token",
       metrics == nullptr ? "" : absl::StrCat(", metrics on http://", metrics_address, "/metrics"),
       probe == nullptr ? "" : absl::StrCat(", probes on http://", probe->address(), "/healthz"),
       ", data in ", flags.core.data_dir);
@@ -343,9 +359,13 @@ absl::Status Serve(const Flags& flags, const OpenCore& open) {
         if (resident > least + kTrimBytes) malloc_trim(0);
         return true;
       });
-  auto self_check = std::make_unique<SelfCheck>(
-      flags.self_check_interval,
-      [&server] { return (*server)->CheckReachable(kSelfCheckPatience); }, EndUnreachable);
+  std::unique_ptr<SelfCheck> self_check;
+  // A private server, which nobody would start again, goes on when its socket is gone.
+  if (!flags.is_private) {
+    self_check = std::make_unique<SelfCheck>(
+        flags.self_check_interval,
+        [&server] { return (*server)->CheckReachable(kSelfCheckPatience); }, EndUnreachable);
+  }
   const auto refresh_certificates = [&] {
     if (certificates != nullptr) {
       certificates->Refresh([&](const Encryption& of) { return (*server)->SetEncryption(of); });

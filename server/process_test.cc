@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/time.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -30,6 +31,7 @@
 #include "gmock/gmock.h"
 #include "grpcpp/create_channel.h"
 #include "gtest/gtest.h"
+#include "platform/descriptors.h"
 #include "platform/version.h"
 #include "proto/catalogue_service.grpc.pb.h"
 #include "proto/worker_service.grpc.pb.h"
@@ -215,6 +217,54 @@ TEST(Process, WithoutMetricsTheSecondLineIsEmpty) {
   EXPECT_EQ(addresses[1], "");
   server.Signal(SIGTERM);
   EXPECT_EQ(server.Wait(), 0);
+}
+
+// For `prepare` of Server: standard input is a pipe that does not end.
+void OpenPipe() {
+  int ends[2];
+  if (pipe(ends) != 0 || dup2(ends[0], STDIN_FILENO) < 0) _exit(126);
+}
+
+TEST(Process, PrivateServerIsItsUsersAlone) {
+  const std::string directory = absl::StrCat(testing::TempDir(), "/", std::string(100, 'd'), "/",
+                                             std::string(100, 'e'), "/", std::string(100, 'f'));
+  std::filesystem::create_directories(directory);
+  // Those of a server on the directory do not apply.
+  Server maker({"--data_dir", directory, "--create_admin_token", directory + "/admin.token"});
+  EXPECT_EQ(maker.Wait(), 0) << maker.log();
+  Server server({"--private", "--data_dir", directory}, 0, OpenPipe);
+  ASSERT_TRUE(server.WaitForLine(", data in ")) << server.log();
+  const std::string lock = Contents(directory + "/LOCK");
+  const std::string address =
+      lock.substr(lock.find('\n') + 1, lock.rfind('\n') - lock.find('\n') - 1);
+  EXPECT_THAT(address, testing::StartsWith("unix:/")) << lock;
+  EXPECT_THAT(server.log(), HasSubstr("serving on " + address + ", data in "));
+  const std::string path = address.substr(address.find('/'));
+  struct stat status;
+  ASSERT_EQ(stat(path.substr(0, path.rfind('/')).c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 07777, 0700u);
+
+  const auto stub = v1::CatalogueService::NewStub(
+      grpc::CreateChannel(address, grpc::InsecureChannelCredentials()));
+  grpc::ClientContext context;
+  v1::ListCatalogueEntriesResponse response;
+  EXPECT_TRUE(stub->ListCatalogueEntries(&context, {}, &response).ok());
+
+  if (geteuid() == 0) {
+    sockaddr_un to = {};
+    to.sun_family = AF_UNIX;
+    path.copy(to.sun_path, sizeof(to.sun_path) - 1);
+    const platform::Descriptor other(socket(AF_UNIX, SOCK_STREAM, 0));
+    ASSERT_EQ(seteuid(65534), 0);
+    const int connected = connect(other.get(), reinterpret_cast<const sockaddr*>(&to), sizeof(to));
+    const int error = errno;
+    ASSERT_EQ(seteuid(0), 0);
+    EXPECT_EQ(connected, -1);
+    EXPECT_EQ(error, EACCES);
+  }
+  server.Signal(SIGTERM);
+  EXPECT_EQ(server.Wait(), 0);
+  EXPECT_FALSE(std::filesystem::exists(path));
 }
 
 TEST(Process, UsedPortIsOneLineAndExitCodeOne) {

@@ -1,6 +1,8 @@
 #include "client/connection/private_service.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -25,6 +27,7 @@
 #include "platform/printable_text.h"
 #include "platform/status_macros.h"
 #include "platform/user_directories.h"
+#include "rpc/address.h"
 #include "rpc/settings.h"
 
 namespace lengthwise::client {
@@ -91,10 +94,51 @@ std::string NameOfServer(pid_t process) {
   return absl::StrCat(name, ", started by `", command, "` (process ", parent, ")");
 }
 
-absl::Status DirectoryInUse(const std::string& holder, const std::string& data_dir) {
+// `why` says, if it is known, why it cannot be asked.
+absl::Status DirectoryInUse(const std::string& holder, const std::string& data_dir,
+                            absl::string_view why = "") {
   return absl::FailedPreconditionError(
-      absl::StrCat(holder, " is using ", data_dir,
+      absl::StrCat(holder, " is using ", data_dir, why,
                    "; wait until it ends, or interrupt it with Ctrl-C (a run can be resumed)"));
+}
+
+std::string NameOfHolder(const std::optional<platform::FileLock::Holder>& holder) {
+  if (holder.has_value() && holder->process > 0) return NameOfServer(holder->process);
+  const bool is_elsewhere = holder.has_value() && !holder->host.empty();
+  return absl::StrCat(
+      "a `lengthwise run` or a server",
+      is_elsewhere ? absl::StrCat(" on ", holder->host, " (another machine or container)") : "");
+}
+
+// Makes the address usable here: a server in a mount namespace of its own, as a job with a private
+// /tmp, has its socket below /proc. FAILED_PRECONDITION if there is no socket.
+absl::Status FindSocket(RunningServer& server) {
+  const std::string path(rpc::SocketOf(server.address));
+  if (path.empty()) return absl::OkStatus();
+  struct stat status;
+  for (const std::string& place : {path, absl::StrCat("/proc/", server.process, "/root", path)}) {
+    server.address = absl::StrCat("unix:", place);
+    if (place.size() < sizeof(sockaddr_un::sun_path) && stat(place.c_str(), &status) == 0) {
+      return absl::OkStatus();
+    }
+  }
+  return DirectoryInUse(
+      server.name, server.data_dir,
+      absl::StrCat(", but its socket ", path,
+                   " is gone, for example because the temporary directory was cleaned, or belongs "
+                   "to another user"));
+}
+
+// Returns the server that says in LOCK where it serves; nullopt if none does.
+std::optional<RunningServer> Described(const std::string& data_dir) {
+  const auto holder = platform::FileLock::ReadHolder(LockOf(data_dir));
+  if (!holder.has_value() || holder->process == 0 || holder->text.empty()) return std::nullopt;
+  const std::vector<std::string> lines = absl::StrSplit(holder->text, '\n');
+  return RunningServer{.data_dir = data_dir,
+                       .process = holder->process,
+                       .address = lines[0],
+                       .needs_credentials = lines.size() > 1 && !lines[1].empty(),
+                       .name = NameOfServer(holder->process)};
 }
 
 // FAILED_PRECONDITION with advice if `locked` says that the user may not write in a directory.
@@ -186,19 +230,12 @@ absl::StatusOr<std::optional<RunningServer>> FindRunningServer(const std::string
     RETURN_IF_ERROR(MayWrite(locked));
     // Other errors are for the server to report.
     if (!absl::IsAborted(locked)) return std::nullopt;
-    const auto holder = platform::FileLock::ReadHolder(lock);
-    if (holder.has_value() && !holder->text.empty()) {
-      const std::vector<std::string> lines = absl::StrSplit(holder->text, '\n');
-      return RunningServer{.data_dir = data_dir,
-                           .process = holder->process,
-                           .address = lines[0],
-                           .needs_credentials = lines.size() > 1 && !lines[1].empty(),
-                           .name = NameOfServer(holder->process)};
+    if (auto server = Described(data_dir); server.has_value()) {
+      RETURN_IF_ERROR(FindSocket(*server));
+      return server;
     }
     if (absl::Now() > deadline) {
-      return DirectoryInUse(
-          holder.has_value() ? NameOfServer(holder->process) : "a `lengthwise run` or a server",
-          data_dir);
+      return DirectoryInUse(NameOfHolder(platform::FileLock::ReadHolder(lock)), data_dir);
     }
     absl::SleepFor(absl::Milliseconds(20));
   }
@@ -240,9 +277,7 @@ absl::StatusOr<std::unique_ptr<PrivateService>> PrivateService::Open(const Optio
 absl::Status PrivateService::StartServer() {
   ASSIGN_OR_RETURN(auto program,
                    FindProgram("lengthwise_server", "server", "LENGTHWISE_SERVER_BINARY"));
-  const std::string ready_file = options_.data_dir + "/ready";
   std::error_code error;
-  std::filesystem::remove(ready_file, error);
   // Logs of workers that had joined an earlier server (StartWorker). Nobody writes them any more.
   for (const auto& entry : std::filesystem::directory_iterator(log_directory(), error)) {
     const std::string name = entry.path().filename().string();
@@ -250,16 +285,7 @@ absl::Status PrivateService::StartServer() {
       std::filesystem::remove(entry.path(), error);
     }
   }
-  std::vector<std::string> arguments = {program,
-                                        "--listen",
-                                        "127.0.0.1:0",
-                                        "--metrics_listen",
-                                        "127.0.0.1:0",
-                                        "--data_dir",
-                                        options_.data_dir,
-                                        "--ready_file",
-                                        ready_file,
-                                        "--private",
+  std::vector<std::string> arguments = {program, "--data_dir", options_.data_dir, "--private",
                                         "--allow_python_networks"};
   // Workers end with the program that started them, so none of an earlier run is left.
   if (options_.release_leases) arguments.push_back("--release_leases");
@@ -271,9 +297,11 @@ absl::Status PrivateService::StartServer() {
   if (!started.ok()) return started.status();
   server_ = *std::move(started);
   for (const absl::Time deadline = absl::Now() + options_.start_timeout;;) {
-    std::ifstream ready(ready_file);
-    if (std::string line; std::getline(ready, line) && !ready.eof()) address_ = line;
-    if (!address_.empty()) break;
+    // FindRunningServer has emptied LOCK of what an earlier server said.
+    if (const auto server = Described(options_.data_dir); server.has_value()) {
+      address_ = server->address;
+      return absl::OkStatus();
+    }
     if (server_->process->WaitFor(absl::Milliseconds(5)).has_value()) return Check();
     if (absl::Now() > deadline) {
       return absl::DeadlineExceededError(absl::StrCat("the private server was not ready after ",
@@ -281,8 +309,6 @@ absl::Status PrivateService::StartServer() {
                                                       LogExcerpt(server_->log)));
     }
   }
-  std::filesystem::remove(ready_file, error);
-  return absl::OkStatus();
 }
 
 PrivateService::~PrivateService() { Stop(absl::Seconds(5)); }

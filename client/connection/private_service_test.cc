@@ -37,8 +37,12 @@ std::string WriteProgram(const std::string& name, const std::string& script) {
   return path;
 }
 
-// Reports an address and then sleeps. The ready file is the eighth argument.
-constexpr char kServes[] = "echo 127.0.0.1:4711 > \"$8\"\nexec sleep 600\n";
+// Reports an address in LOCK. The data directory is the second argument.
+constexpr char kDescribes[] =
+    "printf '%s %s %s here\\n127.0.0.1:4711\\n' $$ \"$(cat /proc/sys/kernel/random/boot_id)\" "
+    "\"$(readlink /proc/self/ns/pid)\" > \"$2/LOCK\"\n";
+// Reports it and then sleeps.
+const std::string kServes = absl::StrCat(kDescribes, "exec sleep 600\n");
 
 class PrivateServiceTest : public testing::Test {
  protected:
@@ -62,13 +66,13 @@ TEST_F(PrivateServiceTest, KnowsTheAddressWhenItHasStarted) {
 }
 
 TEST_F(PrivateServiceTest, TrainingReleasesLeasesAndReadingDoesNot) {
-  UseServer("echo \"$@\" > \"$8.arguments\"\n" + std::string(kServes));
+  UseServer("echo \"$@\" > \"$2/arguments\"\n" + kServes);
   for (const bool trains : {false, true}) {
     options_.release_leases = trains;
     auto service = PrivateService::Open(options_);
     ASSERT_TRUE(service.ok()) << service.status();
     std::string arguments;
-    std::getline(std::ifstream(options_.data_dir + "/ready.arguments"), arguments);
+    std::getline(std::ifstream(options_.data_dir + "/arguments"), arguments);
     EXPECT_EQ(arguments.find(" --release_leases") != std::string::npos, trains) << arguments;
   }
 }
@@ -81,7 +85,7 @@ TEST_F(PrivateServiceTest, ShowsTheLogOfAFailedServerStart) {
 }
 
 TEST_F(PrivateServiceTest, LogOfARunningServerStays) {
-  UseServer("echo serving\n" + std::string(kServes));
+  UseServer("echo serving\n" + kServes);
   auto service = PrivateService::Open(options_);
   ASSERT_TRUE(service.ok()) << service.status();
   // As a server of an older release does, which writes nothing in the file.
@@ -121,11 +125,10 @@ TEST_F(PrivateServiceTest, EmptyLogComesWithTheFreeSpace) {
 // A server that, like a private one, does what its pipe tells: the file `told` gets "stays" for a
 // byte and "ends" for the end.
 constexpr char kFollows[] =
-    "echo 127.0.0.1:4711 > \"$8\"\n"
-    "if [ -n \"$(head -c 1)\" ]; then echo stays > \"$6/told\"; else echo ends > \"$6/told\"; fi\n";
+    "if [ -n \"$(head -c 1)\" ]; then echo stays > \"$2/told\"; else echo ends > \"$2/told\"; fi\n";
 
 TEST_F(PrivateServiceTest, ServerStaysForOtherUsers) {
-  UseServer(kFollows);
+  UseServer(absl::StrCat(kDescribes, kFollows));
   auto service = PrivateService::Open(options_);
   ASSERT_TRUE(service.ok()) << service.status();
   const auto other = platform::FileLock::Share(options_.data_dir + "/USERS");
@@ -222,6 +225,29 @@ TEST_F(PrivateServiceTest, FindsTheServerOfAnotherProcess) {
               HasSubstr(" is using "));
   lock->reset();
   EXPECT_EQ(FindRunningServer(options_.data_dir)->has_value(), false);
+}
+
+TEST_F(PrivateServiceTest, HostOfTheServerIsNamed) {
+  std::filesystem::create_directories(options_.data_dir);
+  const std::string path = options_.data_dir + "/LOCK";
+  const auto lock = platform::FileLock::Acquire(path);
+  ASSERT_TRUE(lock.ok()) << lock.status();
+  std::ofstream(path) << getpid() << " another-boot pid:[1] node17\nunix:/tmp/lengthwise-1/a\n";
+  EXPECT_EQ(FindRunningServer(options_.data_dir, absl::ZeroDuration()).status().message(),
+            "a `lengthwise run` or a server on node17 (another machine or container) is using " +
+                options_.data_dir +
+                "; wait until it ends, or interrupt it with Ctrl-C (a run can be resumed)");
+}
+
+TEST_F(PrivateServiceTest, SocketThatIsGoneIsNamed) {
+  std::filesystem::create_directories(options_.data_dir);
+  const std::string socket = options_.data_dir + "/socket";
+  const auto lock = platform::FileLock::Acquire(options_.data_dir + "/LOCK");
+  ASSERT_TRUE(lock.ok()) << lock.status();
+  ASSERT_EQ((*lock)->Describe("unix:" + socket + "\n"), absl::OkStatus());
+  EXPECT_THAT(FindRunningServer(options_.data_dir).status().message(),
+              AllOf(StartsWith(absl::StrCat("lengthwise_server (process ", getpid(), ")")),
+                    HasSubstr(", but its socket " + socket + " is gone, for example because ")));
 }
 
 TEST_F(PrivateServiceTest, ServerWithTokensIsToBeAskedByItsAddress) {

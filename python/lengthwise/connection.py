@@ -60,11 +60,16 @@ def resolve(arguments: Mapping[str, Any]) -> Settings:
         found = programs.settings(given)
         given = {name: found[name] for name in names}
     server = given["server"]
-    if not addresses_of(server):
+    if not is_socket(server) and not addresses_of(server):
         raise LengthwiseError(
             f'the server "{server}" is not HOST:PORT, such as 127.0.0.1:7070, or a comma-separated list of them'
         )
     return Settings(**given)
+
+
+def is_socket(server: str) -> bool:
+    """True for the Unix socket of a private server, which only its user can open."""
+    return server.startswith("unix:/")
 
 
 def addresses_of(server: str) -> list[tuple[str, str]]:
@@ -99,7 +104,7 @@ def target_of(server: str, warn: Callable[[str], None] | None = None) -> str:
     whose host is unknown.
     """
     addresses = addresses_of(server)
-    if len(addresses) == 1:
+    if is_socket(server) or len(addresses) == 1:
         return server.strip()
     numbers: dict[socket.AddressFamily, list[str]] = {socket.AF_INET: [], socket.AF_INET6: []}
     unknown = []

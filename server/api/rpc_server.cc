@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "grpcpp/health_check_service_interface.h"
 #include "grpcpp/security/server_credentials.h"
 #include "grpcpp/server_builder.h"
@@ -49,13 +50,21 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(Options options, Cor
   rpc::KeepGrpcInitialized();
   grpc::EnableDefaultHealthCheckService(true);  // affects the builders created after it
 
-  ASSIGN_OR_RETURN(std::unique_ptr<Edge> edge, Edge::Listen(options.edge));
+  std::unique_ptr<Edge> edge;
+  if (options.socket.empty()) {
+    ASSIGN_OR_RETURN(edge, Edge::Listen(options.edge));
+  }
   std::unique_ptr<RpcServer> server(new RpcServer(options, std::move(edge), core));
   grpc::ServerBuilder builder;
-  // The edge terminates TLS.
-  auto acceptor = builder.experimental().AddExternalConnectionAcceptor(
-      grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
-      grpc::InsecureServerCredentials());
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor;
+  if (server->edge_ == nullptr) {
+    builder.AddListeningPort(server->address_, grpc::InsecureServerCredentials());
+  } else {
+    // The edge terminates TLS.
+    acceptor = builder.experimental().AddExternalConnectionAcceptor(
+        grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
+        grpc::InsecureServerCredentials());
+  }
   builder.SetMaxReceiveMessageSize(rpc::kMaxMessageBytes);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxStreams);
   builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kMaxMetadataBytes);
@@ -76,7 +85,9 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(Options options, Cor
   if (server->audit_ != nullptr) options.interceptors.push_back(server->audit_->Interceptor());
   builder.experimental().SetInterceptorCreators(std::move(options.interceptors));
   server->server_ = builder.BuildAndStart();
-  if (server->server_ == nullptr) return absl::InternalError("gRPC did not start");
+  if (server->server_ == nullptr) {
+    return absl::InternalError(absl::StrCat("gRPC did not start on ", server->address_));
+  }
   // The health service knows the whole server ("") from the start, but not its single services.
   for (const std::string& service : Services()) {
     server->server_->GetHealthCheckService()->SetServingStatus(service, true);
@@ -90,6 +101,7 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(Options options, Cor
           return true;
         });
   }
+  if (server->edge_ == nullptr) return server;
   server->edge_->Start(std::move(acceptor),
                        [gate = &server->gate_, calls = options.gate.quotas.calls_per_second](
                            const Peer& peer, absl::string_view method,
@@ -116,8 +128,10 @@ RpcServer::RpcServer(const Options& options, std::unique_ptr<Edge> edge, Core& c
     : core_(core),
       streams_(options.streams != nullptr ? options.streams : std::make_shared<OpenStreams>()),
       edge_(std::move(edge)),
+      address_(edge_ == nullptr ? absl::StrCat("unix:", options.socket) : edge_->address()),
       audit_(options.audit == nullptr ? nullptr : std::make_unique<AuditTrail>(*options.audit)),
-      gate_(options.gate, options.tokens, absl::Now, &edge_->peers(), audit_.get()),
+      gate_(options.gate, options.tokens, absl::Now, edge_ == nullptr ? nullptr : &edge_->peers(),
+            audit_.get()),
       lookups_(options.lookup_threads, options.longest_wait),
       readers_(options.reader_threads, options.longest_wait),
       transfers_(options.transfer_threads, options.longest_wait, options.transfer_patience),
@@ -156,7 +170,7 @@ void RpcServer::Stop(absl::Duration grace) {
   core_.Interrupt();  // a store that hangs must not hold the server
   server_->Wait();
   server_.reset();
-  edge_->Stop(kFarewell);
+  if (edge_ != nullptr) edge_->Stop(kFarewell);
 }
 
 }  // namespace lengthwise::server

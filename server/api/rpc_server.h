@@ -32,6 +32,9 @@ class RpcServer {
   struct Options {
     // Address, encryption and limits of connections.
     Edge::Options edge;
+    // If not empty, gRPC listens on a Unix socket at this path instead, without an edge: all who
+    // can open it are trusted.
+    std::string socket;
     // Access control. Without tokens everyone may call. The tokens must outlive the server.
     Gate::Options gate;
     TokenStore* tokens = nullptr;
@@ -73,9 +76,9 @@ class RpcServer {
   static absl::StatusOr<std::unique_ptr<RpcServer>> Start(Options options, Core& core);
   ~RpcServer();
 
-  // "HOST:PORT" with the bound port.
-  const std::string& address() const { return edge_->address(); }
-  // Edge::CheckReachable.
+  // "HOST:PORT" with the bound port, or "unix:PATH".
+  const std::string& address() const { return address_; }
+  // Edge::CheckReachable. Not for a Unix socket, as the next one.
   absl::Status CheckReachable(absl::Duration patience) { return edge_->CheckReachable(patience); }
 
   // Edge::SetEncryption.
@@ -93,7 +96,8 @@ class RpcServer {
 
   Core& core_;
   const std::shared_ptr<OpenStreams> streams_;
-  const std::unique_ptr<Edge> edge_;
+  const std::unique_ptr<Edge> edge_;  // null with a Unix socket
+  const std::string address_;
   const std::unique_ptr<AuditTrail> audit_;  // null if nothing is recorded
   Gate gate_;
   platform::WorkPool lookups_;

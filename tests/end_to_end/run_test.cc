@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
@@ -633,6 +634,53 @@ TEST(RunTest, OtherCommandsAskARunningRun) {
   EXPECT_THAT(ContentsOf(directory + "/watched"),
               HasSubstr("the server that this command asked has ended: lengthwise_server"));
   EXPECT_THAT(RunClient(directory, {"watch", "tiny-1"}, 1), HasSubstr("nothing trains tiny-1 now"));
+}
+
+// As in a container, or in a job with a /tmp of its own.
+TEST(RunTest, PrivateTemporaryDirectoryDoesNotHideARun) {
+  const std::string directory = ::testing::TempDir() + "/own_tmp";
+  const std::vector<std::string> own_tmp = {"--map-root-user", "--mount", "sh", "-c",
+                                            "mount -t tmpfs none /tmp && exec \"$0\" \"$@\""};
+  std::vector<std::string> arguments = {"unshare"};
+  arguments.insert(arguments.end(), own_tmp.begin(), own_tmp.end());
+  arguments.emplace_back("true");
+  if (absl::StartsWith(directory, "/tmp/") ||
+      RunProgram(arguments, ::testing::TempDir() + "/unshared").code != 0) {
+    GTEST_SKIP() << "needs a mount namespace, and its files outside of /tmp";
+  }
+  arguments = own_tmp;
+  arguments.insert(arguments.end(),
+                   {kClient, "run", WriteSpecification(directory, kForEver), "--device", "cpu"});
+  auto run = StartProgram("unshare", directory, arguments);
+  WaitForText(*run, directory + "/output", "started on");
+  const Result shown = RunProgram({kClient, "show", "tiny-1", "--data_dir", directory + "/data"},
+                                  directory + "/shown");
+  EXPECT_EQ(shown.code, 0) << shown.output;
+  EXPECT_THAT(shown.output, HasSubstr("running"));
+}
+
+TEST(RunTest, CleanedTemporaryDirectoryDoesNotEndARun) {
+  const std::string directory = ::testing::TempDir() + "/cleaned";
+  std::string temporary = "/tmp/run_test.XXXXXX";
+  ASSERT_NE(mkdtemp(temporary.data()), nullptr);
+  setenv("TMPDIR", temporary.c_str(), 1);
+  auto run = StartRun(directory, kForEver);
+  unsetenv("TMPDIR");
+  WaitForText(*run, directory + "/output", "started on");
+  EXPECT_TRUE(std::filesystem::exists(absl::StrCat(temporary, "/lengthwise-", geteuid())));
+  std::filesystem::remove_all(temporary);
+  const Result shown = RunProgram({kClient, "show", "tiny-1", "--data_dir", directory + "/data"},
+                                  directory + "/shown");
+  EXPECT_EQ(shown.code, 1) << shown.output;
+  EXPECT_THAT(shown.output, AllOf(HasSubstr("lengthwise_server (process "),
+                                  HasSubstr(" is gone, for example because the temporary"),
+                                  HasSubstr("(a run can be resumed)")));
+  run->Signal(SIGINT);
+  const auto exit = run->WaitFor(kDeadline);
+  ASSERT_TRUE(exit) << Output(directory);
+  EXPECT_EQ(exit->code, 130) << Output(directory);
+  EXPECT_GT(Steps(directory, "tiny-1"), 0) << "the worker's checkpoint reached the server";
+  EXPECT_THAT(LeftRunning(directory), IsEmpty());
 }
 
 TEST(RunTest, ManyCommandsShareOneDirectory) {

@@ -1,0 +1,83 @@
+#include "platform/private_socket.h"
+
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include "absl/algorithm/container.h"
+#include "absl/status/status.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "platform/descriptors.h"
+#include "platform/files.h"
+#include "platform/private_files.h"
+#include "platform/status_macros.h"
+
+namespace lengthwise::platform {
+namespace {
+
+// gRPC takes an address as a URI, in which other characters mean something else.
+bool IsPlain(const std::string& path) {
+  return absl::c_all_of(
+      path, [](char c) { return absl::ascii_isalnum(c) || std::strchr("/._-", c) != nullptr; });
+}
+
+absl::Status MakeDirectory(const std::string& directory) {
+  if (mkdir(directory.c_str(), S_IRWXU) != 0 && errno != EEXIST) {
+    return FileError(errno, "create", directory);
+  }
+  struct stat status;
+  if (lstat(directory.c_str(), &status) != 0) return FileError(errno, "read", directory);
+  if (!S_ISDIR(status.st_mode) || status.st_uid != geteuid() || (status.st_mode & 077) != 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(directory, " is no directory of this user alone (mode 0700)"));
+  }
+  return CheckPrivateDirectory(directory);
+}
+
+// Fails as a server would that listens there.
+absl::Status Try(const std::string& path) {
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof(address.sun_path)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(path, " is longer than ", sizeof(address.sun_path) - 1, " bytes"));
+  }
+  if (!IsPlain(path)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(path, " has other characters than letters, digits and /._-"));
+  }
+  RETURN_IF_ERROR(MakeDirectory(DirectoryOf(path)));
+  std::memcpy(address.sun_path, path.data(), path.size());
+  unlink(path.c_str());
+  const Descriptor tried(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (bind(tried.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
+    return FileError(errno, "make a socket at", path);
+  }
+  return DeleteFile(path);
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> PrivateSocketPath(const std::string& name) {
+  std::vector<std::string> reasons;
+  for (const char* place : {std::getenv("TMPDIR"), "/tmp", std::getenv("XDG_RUNTIME_DIR")}) {
+    if (place == nullptr || *place != '/') continue;
+    const std::string path = absl::StrCat(place, "/lengthwise-", geteuid(), "/", name);
+    const absl::Status status = Try(path);
+    if (status.ok()) return path;
+    reasons.emplace_back(status.message());
+  }
+  return absl::FailedPreconditionError(
+      absl::StrCat("there is no place for the server's socket: ", absl::StrJoin(reasons, "; "),
+                   "; set TMPDIR to a directory of your own on a local disk"));
+}
+
+}  // namespace lengthwise::platform
