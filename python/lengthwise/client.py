@@ -165,9 +165,7 @@ class Client:
             )
 
             def attempt() -> experiment_service_pb2.CreateExperimentResponse:
-                return self._connection.call(
-                    "ExperimentService/CreateExperiment", request, experiment_service_pb2.CreateExperimentResponse
-                )
+                return self._connection.call(request, experiment_service_pb2.CreateExperimentResponse)
 
             def create() -> experiment_service_pb2.CreateExperimentResponse:
                 try:

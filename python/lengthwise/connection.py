@@ -25,6 +25,7 @@ _PING_MS = 20_000
 # A call that the server refuses with a retry delay is repeated for this long.
 _PATIENCE_SECONDS = 60.0
 
+RequestT = TypeVar("RequestT", bound=Message)
 ResponseT = TypeVar("ResponseT", bound=Message)
 AnswerT = TypeVar("AnswerT", bound=Message, covariant=True)
 
@@ -218,6 +219,12 @@ def _reader(response: type[ResponseT]) -> Callable[[bytes], ResponseT]:
     return read
 
 
+def _method_of(request: type[Message]) -> str:
+    """ "/lengthwise.v1.ExperimentService/GetTrial" for GetTrialRequest: a file of the API has one service."""
+    (service,) = request.DESCRIPTOR.file.services_by_name.values()
+    return f"/{service.full_name}/{request.DESCRIPTOR.name.removesuffix('Request')}"
+
+
 @contextlib.contextmanager
 def _open_channel() -> Iterator[None]:
     """Calls over a closed channel are a ValueError of gRPC's."""
@@ -293,43 +300,39 @@ class Connection:
                 raise errors.damaged(f"the server at {self.settings.server} answered without a message")
             return answer
 
-    def _stub(self, kind: str, method: str, response: type[Message]) -> Callable[..., Any]:
+    def _stub(self, kind: str, request: type[Message], response: type[Message]) -> Callable[..., Any]:
         stub: Callable[..., Any] = getattr(self._channel, kind)(
-            f"/lengthwise.v1.{method}",
+            _method_of(request),
             request_serializer=lambda message: message.SerializeToString(),
             response_deserializer=_reader(response),
         )
         return stub
 
-    def call(self, method: str, request: Message, response: type[ResponseT], timeout: float | None = None) -> ResponseT:
-        """One answer of "ExperimentService/GetTrial"."""
-        stub: Callable[..., ResponseT] = self._stub("unary_unary", method, response)
+    def call(self, request: Message, response: type[ResponseT], timeout: float | None = None) -> ResponseT:
+        """The answer of the method that takes this request."""
+        stub: Callable[..., ResponseT] = self._stub("unary_unary", type(request), response)
         return self._patiently(lambda: stub(request, timeout=timeout or self._timeout, metadata=self._metadata()))
 
     def send(
-        self, method: str, requests: Callable[[], Iterator[Message]], response: type[ResponseT]
+        self, requests: Callable[[], Iterator[RequestT]], request: type[RequestT], response: type[ResponseT]
     ) -> ResponseT:
         """Sends a stream of messages and returns the answer. `requests` is called again if the call is repeated."""
-        stub: Callable[..., ResponseT] = self._stub("stream_unary", method, response)
+        stub: Callable[..., ResponseT] = self._stub("stream_unary", request, response)
         return self._patiently(lambda: stub(requests(), metadata=self._metadata()))
 
-    def open(
-        self, method: str, request: Message, response: type[ResponseT], timeout: float | None = None
-    ) -> Stream[ResponseT]:
-        """The answers of "ExperimentService/WatchExperiment", whose errors are grpc's."""
-        stub = self._stub("unary_stream", method, response)
+    def open(self, request: Message, response: type[ResponseT], timeout: float | None = None) -> Stream[ResponseT]:
+        """The answers to the request, whose errors are grpc's."""
+        stub = self._stub("unary_stream", type(request), response)
         with _open_channel():
             stream: Stream[ResponseT] = stub(request, timeout=timeout, metadata=self._metadata())
         return stream
 
-    def stream(
-        self, method: str, request: Message, response: type[ResponseT]
-    ) -> Generator[ResponseT, None, None]:
+    def stream(self, request: Message, response: type[ResponseT]) -> Generator[ResponseT, None, None]:
         """All answers of one call; refused before the first it is repeated."""
         end = time.monotonic() + _PATIENCE_SECONDS
         begun = False
         while True:
-            answers = self.open(method, request, response)
+            answers = self.open(request, response)
             try:
                 for answer in answers:
                     begun = True

@@ -59,4 +59,6 @@ def upload(connection: Connection, file: ExampleFile) -> None:
             while part := opened.read(_PART_BYTES):
                 yield experiment_service_pb2.UploadDataRequest(data=part)
 
-    connection.send("ExperimentService/UploadData", requests, experiment_service_pb2.UploadDataResponse)
+    connection.send(
+        requests, experiment_service_pb2.UploadDataRequest, experiment_service_pb2.UploadDataResponse
+    )

@@ -140,9 +140,7 @@ class Experiment(Snapshot[experiment_service_pb2.Experiment]):
         """FAILED_PRECONDITION if trials have not ended, and the server of a data directory has no workers."""
         if not self._connection.data_dir:
             return
-        fleet = self._connection.call(
-            "FleetService/ListWorkers", fleet_service_pb2.ListWorkersRequest(), fleet_service_pb2.ListWorkersResponse
-        )
+        fleet = self._connection.call(fleet_service_pb2.ListWorkersRequest(), fleet_service_pb2.ListWorkersResponse)
         if any(worker.alive for worker in fleet.workers):
             return
         # In this order, because workers end after the last trial.
@@ -189,9 +187,7 @@ class Experiment(Snapshot[experiment_service_pb2.Experiment]):
                 log_only=log_only,
             )
             left = None if end is None else max(end - time.monotonic(), 0.001)
-            stream = self._connection.open(
-                "ExperimentService/WatchExperiment", request, experiment_service_pb2.WatchExperimentResponse, left
-            )
+            stream = self._connection.open(request, experiment_service_pb2.WatchExperimentResponse, left)
             try:
                 for response in stream:
                     pause = _FIRST_PAUSE

@@ -17,11 +17,8 @@ def download_model(connection: Connection, trial: str) -> Iterator[bytes]:
     checkpoint = event_pb2.Checkpoint()
     digest = hashlib.sha256()
     size = 0
-    for response in connection.stream(
-        "ExperimentService/DownloadModel",
-        experiment_service_pb2.DownloadModelRequest(name=trial),
-        experiment_service_pb2.DownloadModelResponse,
-    ):
+    request = experiment_service_pb2.DownloadModelRequest(name=trial)
+    for response in connection.stream(request, experiment_service_pb2.DownloadModelResponse):
         if response.HasField("checkpoint"):
             checkpoint = response.checkpoint
         digest.update(response.data)

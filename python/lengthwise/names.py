@@ -52,11 +52,8 @@ def _escape(text: str) -> str:
 
 def get_experiment(connection: Connection, name: str) -> experiment_service_pb2.Experiment:
     """With its full name. Without its disk use, which takes long to measure."""
-    return connection.call(
-        "ExperimentService/GetExperiment",
-        experiment_service_pb2.GetExperimentRequest(name=name, omit_disk_use=True),
-        experiment_service_pb2.Experiment,
-    )
+    request = experiment_service_pb2.GetExperimentRequest(name=name, omit_disk_use=True)
+    return connection.call(request, experiment_service_pb2.Experiment)
 
 
 def list_trials(
@@ -66,13 +63,10 @@ def list_trials(
     found: list[experiment_service_pb2.Trial] = []
     token = ""
     while True:
-        page = connection.call(
-            "ExperimentService/ListTrials",
-            experiment_service_pb2.ListTrialsRequest(
-                parent=experiment, page_size=min(limit or 1000, 1000), page_token=token, filter=filter
-            ),
-            experiment_service_pb2.ListTrialsResponse,
+        request = experiment_service_pb2.ListTrialsRequest(
+            parent=experiment, page_size=min(limit or 1000, 1000), page_token=token, filter=filter
         )
+        page = connection.call(request, experiment_service_pb2.ListTrialsResponse)
         found += page.trials
         token = page.next_page_token
         if not token or (limit is not None and len(found) >= limit):
@@ -86,13 +80,10 @@ def list_experiments(
     found: list[experiment_service_pb2.Experiment] = []
     token = ""
     while True:
-        page = connection.call(
-            "ExperimentService/ListExperiments",
-            experiment_service_pb2.ListExperimentsRequest(
-                page_size=min(limit or 1000, 1000), page_token=token, owner=owner
-            ),
-            experiment_service_pb2.ListExperimentsResponse,
+        request = experiment_service_pb2.ListExperimentsRequest(
+            page_size=min(limit or 1000, 1000), page_token=token, owner=owner
         )
+        page = connection.call(request, experiment_service_pb2.ListExperimentsResponse)
         found += page.experiments
         token = page.next_page_token
         if not token or (limit is not None and len(found) >= limit):
@@ -103,11 +94,8 @@ def find(
     connection: Connection, text: str, kind: experiment_service_pb2.FindExperimentRequest.Kind = EXPERIMENT_OR_TRIAL
 ) -> experiment_service_pb2.FindExperimentResponse:
     """What a user means by a text (FindExperiment). NotFoundError, UsageError."""
-    return connection.call(
-        "ExperimentService/FindExperiment",
-        experiment_service_pb2.FindExperimentRequest(text=text, kind=kind),
-        experiment_service_pb2.FindExperimentResponse,
-    )
+    request = experiment_service_pb2.FindExperimentRequest(text=text, kind=kind)
+    return connection.call(request, experiment_service_pb2.FindExperimentResponse)
 
 
 def find_experiment(connection: Connection, text: str) -> experiment_service_pb2.Experiment:

@@ -140,15 +140,12 @@ class ProtocolComparison:
 def resolve(connection: Connection, specification: Mapping[str, Any] | str) -> Specification:
     """A specification as a user would write it, a dictionary or YAML, with every default filled in."""
     text = specification if isinstance(specification, str) else json.dumps(specification)
-    return connection.call(
-        "CatalogueService/ResolveSpecification",
-        catalogue_service_pb2.ResolveSpecificationRequest(
-            specification_text=specification_pb2.SpecificationText(
-                format=specification_pb2.SpecificationText.YAML, text=text.encode()
-            )
-        ),
-        catalogue_service_pb2.ResolveSpecificationResponse,
-    ).specification
+    request = catalogue_service_pb2.ResolveSpecificationRequest(
+        specification_text=specification_pb2.SpecificationText(
+            format=specification_pb2.SpecificationText.YAML, text=text.encode()
+        )
+    )
+    return connection.call(request, catalogue_service_pb2.ResolveSpecificationResponse).specification
 
 
 def resolve_protocol(connection: Connection, table: PublishedTable) -> Specification:

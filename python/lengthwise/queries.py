@@ -55,13 +55,10 @@ def summary(connection: Connection, experiment: str, with_lengths: bool = False,
     """Statistics over the seeds of each cell; `with_lengths`: also at each length. `select`: "seen", "unseen" or, for the
     specification's rule, empty.
     """
-    return connection.call(
-        "ExperimentService/SummarizeExperiment",
-        experiment_service_pb2.SummarizeExperimentRequest(
-            name=experiment, omit_lengths=not with_lengths, select=select
-        ),
-        Summary,
+    request = experiment_service_pb2.SummarizeExperimentRequest(
+        name=experiment, omit_lengths=not with_lengths, select=select
     )
+    return connection.call(request, Summary)
 
 
 def length_accuracies(
@@ -70,11 +67,8 @@ def length_accuracies(
     """The final evaluations of `trials`, some of those of `name`; with `intervals` also those made during training."""
 
     def query(one: str) -> Iterable[Evaluation]:
-        return connection.call(
-            "ExperimentService/QueryLengthAccuracies",
-            experiment_service_pb2.QueryLengthAccuraciesRequest(name=one, include_intervals=intervals),
-            experiment_service_pb2.QueryLengthAccuraciesResponse,
-        ).evaluations
+        request = experiment_service_pb2.QueryLengthAccuraciesRequest(name=one, include_intervals=intervals)
+        return connection.call(request, experiment_service_pb2.QueryLengthAccuraciesResponse).evaluations
 
     found = _per_trial(trials, name, query)
     for one in found:
@@ -93,11 +87,8 @@ def loss_curves(connection: Connection, name: str, trials: Sequence[str], max_po
     """Loss curves of `trials`, some of those of `name`, with at most `max_points` points each."""
 
     def query(one: str) -> Iterable[LossCurve]:
-        return connection.call(
-            "ExperimentService/QueryLossCurves",
-            experiment_service_pb2.QueryLossCurvesRequest(name=one, max_points=max_points),
-            experiment_service_pb2.QueryLossCurvesResponse,
-        ).curves
+        request = experiment_service_pb2.QueryLossCurvesRequest(name=one, max_points=max_points)
+        return connection.call(request, experiment_service_pb2.QueryLossCurvesResponse).curves
 
     found = _per_trial(trials, name, query)
     for one in found:
@@ -107,34 +98,23 @@ def loss_curves(connection: Connection, name: str, trials: Sequence[str], max_po
 
 def attention_maps(connection: Connection, trial: str, length: int = 0) -> Iterator[event_pb2.AttentionMap]:
     """Maps of a trial in their parts; `length` other than 0: those of one input length."""
-    return connection.stream(
-        "ExperimentService/QueryAttentionMaps",
-        experiment_service_pb2.QueryAttentionMapsRequest(name=trial, length=length),
-        event_pb2.AttentionMap,
-    )
+    request = experiment_service_pb2.QueryAttentionMapsRequest(name=trial, length=length)
+    return connection.stream(request, event_pb2.AttentionMap)
 
 
 def projections(connection: Connection, trial: str) -> Iterator[event_pb2.Projection]:
-    return connection.stream(
-        "ExperimentService/QueryProjections",
-        experiment_service_pb2.QueryProjectionsRequest(name=trial),
-        event_pb2.Projection,
-    )
+    return connection.stream(experiment_service_pb2.QueryProjectionsRequest(name=trial), event_pb2.Projection)
 
 
 def analyses(connection: Connection, name: str) -> Iterator[event_pb2.Event]:
     """Scores of single sequences, accuracies under noise, and what is wrong with answers."""
-    return connection.stream(
-        "ExperimentService/QueryAnalyses", experiment_service_pb2.QueryAnalysesRequest(name=name), event_pb2.Event
-    )
+    return connection.stream(experiment_service_pb2.QueryAnalysesRequest(name=name), event_pb2.Event)
 
 
 def stored_events(connection: Connection, name: str, **options: bool) -> Iterator[event_pb2.Event]:
     """The log so far. `options`: fields of WatchExperimentRequest."""
     request = experiment_service_pb2.WatchExperimentRequest(name=name, **options)
-    answers = connection.stream(
-        "ExperimentService/WatchExperiment", request, experiment_service_pb2.WatchExperimentResponse
-    )
+    answers = connection.stream(request, experiment_service_pb2.WatchExperimentResponse)
     with closing(answers):
         for answer in answers:
             yield from answer.events

@@ -64,7 +64,7 @@ class Snapshot(Generic[Message]):
     def _call(self, method: str, response: type[ResponseT], **fields: Any) -> ResponseT:
         """A call of ExperimentService that is about this one; `fields`: of its request, beside the name."""
         request = getattr(experiment_service_pb2, f"{method}Request")(name=self.name, **fields)
-        return self._connection.call(f"ExperimentService/{method}", request, response)
+        return self._connection.call(request, response)
 
     def _trials(self) -> Sequence[Trial]:
         raise NotImplementedError

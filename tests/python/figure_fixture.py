@@ -22,7 +22,6 @@ def setUpModule():
     connection = Connection(Settings(server=server.address), timeout=service.DEADLINE)
     CATALOGUE = catalogue.fetch(connection)
     networks = connection.call(
-        "CatalogueService/ListCatalogueEntries",
         catalogue_service_pb2.ListCatalogueEntriesRequest(kind=catalogue_service_pb2.NETWORK),
         catalogue_service_pb2.ListCatalogueEntriesResponse,
     )

@@ -187,8 +187,8 @@ class ClientTest(unittest.TestCase):
         connection = self.client._connection
         call, requests = connection.call, []
 
-        def lose_first_answer(method, request, response):
-            answer = call(method, request, response)
+        def lose_first_answer(request, response):
+            answer = call(request, response)
             requests.append(request.request_id)
             if len(requests) == 1:
                 raise lengthwise.UnavailableError("the connection broke", code=grpc.StatusCode.UNAVAILABLE)
@@ -915,21 +915,21 @@ class RefusingServer(grpc.GenericRpcHandler):
             self._refuse(context)
 
     def service(self, handler_call_details):
-        kind = handler_call_details.method.rpartition("/")[2]
-        convert = {
-            "request_deserializer": experiment_service_pb2.Trial.FromString,
-            "response_serializer": experiment_service_pb2.Trial.SerializeToString,
-        }
-        if kind == "Call":
+        convert = {"response_serializer": experiment_service_pb2.Trial.SerializeToString}
+        kind = handler_call_details.method.removeprefix("/lengthwise.v1.ExperimentService/")
+        if kind == "GetTrial":
             return grpc.unary_unary_rpc_method_handler(self._answer, **convert)
-        if kind == "Send":
+        if kind == "UploadData":
             return grpc.stream_unary_rpc_method_handler(
                 lambda requests, context: self._answer(list(requests), context), **convert
             )
+        assert kind == "DownloadModel", kind
         return grpc.unary_stream_rpc_method_handler(self._answers, **convert)
 
 
 class RetryTest(unittest.TestCase):
+    Sent = experiment_service_pb2.UploadDataRequest
+    Streamed = experiment_service_pb2.DownloadModelRequest
     Trial = experiment_service_pb2.Trial
 
     def serve(self, *arguments, **keywords):
@@ -940,9 +940,9 @@ class RetryTest(unittest.TestCase):
     def calls(self, connection):
         """Makes each kind of call; returns the index of its first answer."""
         return {
-            "call": lambda: connection.call("S/Call", self.Trial(), self.Trial).index,
-            "send": lambda: connection.send("S/Send", lambda: iter([self.Trial()] * 3), self.Trial).index,
-            "stream": lambda: next(connection.stream("S/Stream", self.Trial(), self.Trial)).index,
+            "call": lambda: connection.call(experiment_service_pb2.GetTrialRequest(), self.Trial).index,
+            "send": lambda: connection.send(lambda: iter([self.Sent()] * 3), self.Sent, self.Trial).index,
+            "stream": lambda: next(connection.stream(self.Streamed(), self.Trial)).index,
         }
 
     def test_retries_after_the_servers_delay(self):
@@ -967,7 +967,7 @@ class RetryTest(unittest.TestCase):
 
     def test_does_not_retry_an_answered_stream(self):
         server = self.serve(refusals=1, retry_delay=0.01, after_first_answer=True)
-        answers = server.connection.stream("S/Stream", self.Trial(), self.Trial)
+        answers = server.connection.stream(self.Streamed(), self.Trial)
         self.assertEqual(next(answers).index, 1)
         with self.assertRaisesRegex(lengthwise.LengthwiseError, "too many calls"):
             next(answers)

@@ -161,7 +161,6 @@ class Worker:
     def call(self, wants_lease: bool = False, **more) -> worker_service_pb2.SynchronizeResponse:
         self._calls += 1
         return self._connection.call(
-            "WorkerService/Synchronize",
             worker_service_pb2.SynchronizeRequest(
                 worker=self._worker,
                 session=self._session,

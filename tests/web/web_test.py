@@ -635,7 +635,7 @@ class OneStream:
         self.followed = threading.Event()
         self.cancelled = threading.Event()
 
-    def open(self, method, request, response):
+    def open(self, request, response):
         self.requests.append(request)
         return self
 
@@ -650,8 +650,8 @@ class OneStream:
         if self.followed.is_set():
             self.cancelled.set()
 
-    def call(self, method, request, response):
-        if method == "ExperimentService/ListTrials":
+    def call(self, request, response):
+        if response is experiment_service_pb2.ListTrialsResponse:
             return response(trials=[experiment_service_pb2.Trial(name=f"{request.parent}/trials/first")])
         return response(name=request.name)
 

@@ -108,12 +108,8 @@ class Catalogue:
 
 
 def fetch(connection: Connection) -> Catalogue:
-    entries = connection.call(
-        "CatalogueService/ListCatalogueEntries",
-        catalogue_service_pb2.ListCatalogueEntriesRequest(),
-        catalogue_service_pb2.ListCatalogueEntriesResponse,
-    ).entries
     kinds = catalogue_service_pb2
+    entries = connection.call(kinds.ListCatalogueEntriesRequest(), kinds.ListCatalogueEntriesResponse).entries
     return Catalogue(
         {entry.name: entry for entry in entries if entry.kind == kinds.TASK},
         {entry.name: entry for entry in entries if entry.kind == kinds.ENCODING},

@@ -200,9 +200,7 @@ class ExperimentFeed(Feed):
             omit_attention_maps=True,
             log_only=starts,
         )
-        self._stream = self._source.connection.open(
-            "ExperimentService/WatchExperiment", request, experiment_service_pb2.WatchExperimentResponse
-        )
+        self._stream = self._source.connection.open(request, experiment_service_pb2.WatchExperimentResponse)
         began, messages = time.monotonic(), 0
         try:
             for response in self._stream:
@@ -331,9 +329,7 @@ class OverviewFeed(Feed):
     def _read(self, connection: Connection) -> dict[str, bytes]:
         newest = names.list_experiments(connection, limit=self._NEWEST)
         self._running = [one.name for one in newest if one.trials.running][: self._MOST_RUNNING]
-        workers = connection.call(
-            "FleetService/ListWorkers", fleet_service_pb2.ListWorkersRequest(), fleet_service_pb2.ListWorkersResponse
-        )
+        workers = connection.call(fleet_service_pb2.ListWorkersRequest(), fleet_service_pb2.ListWorkersResponse)
         return {
             "state": b"".join(one.name.encode() + one.trials.SerializeToString() for one in newest),
             "workers": workers.SerializeToString(deterministic=True),

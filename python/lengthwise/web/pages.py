@@ -131,11 +131,8 @@ class Asked:
 
     @cached_property
     def trial(self) -> Trial:
-        return self.connection.call(
-            "ExperimentService/GetTrial",
-            experiment_service_pb2.GetTrialRequest(name=f"{self.name}/trials/{self.trial_id}"),
-            experiment_service_pb2.Trial,
-        )
+        request = experiment_service_pb2.GetTrialRequest(name=f"{self.name}/trials/{self.trial_id}")
+        return self.connection.call(request, experiment_service_pb2.Trial)
 
     @cached_property
     def summary(self) -> queries.Summary:
@@ -256,11 +253,8 @@ class Site:
             if feed.fault or len(changed) > _MOST_SINGLE_READS or not changed <= known.keys():
                 known = {}
             for name in changed if known else ():
-                known[name] = connection.call(
-                    "ExperimentService/GetTrial",
-                    experiment_service_pb2.GetTrialRequest(name=name),
-                    experiment_service_pb2.Trial,
-                )
+                request = experiment_service_pb2.GetTrialRequest(name=name)
+                known[name] = connection.call(request, experiment_service_pb2.Trial)
             found = list(known.values()) or names.list_trials(connection, feed.name)
             self._trials[feed.name] = found
             return found

@@ -245,8 +245,8 @@ def _memory(one: fleet_service_pb2.Worker) -> str:
 
 def _workers(asked: Asked) -> dict[str, Any]:
     fleet, call = fleet_service_pb2, asked.connection.call
-    listed = call("FleetService/ListWorkers", fleet.ListWorkersRequest(), fleet.ListWorkersResponse).workers
-    wanted = call("FleetService/GetWantedWorkers", fleet.GetWantedWorkersRequest(), fleet.GetWantedWorkersResponse)
+    listed = call(fleet.ListWorkersRequest(), fleet.ListWorkersResponse).workers
+    wanted = call(fleet.GetWantedWorkersRequest(), fleet.GetWantedWorkersResponse)
     now = time.time()
     waits = (
         "for trials: none is queued"
