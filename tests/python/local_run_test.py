@@ -293,6 +293,7 @@ class LocalRunTest(unittest.TestCase):
         script = self.start_script("asked", FOR_EVER)
         self.await_processes("lengthwise_worker", 1)
         with lengthwise.Client(data_dir=self.directory / "data") as client:
+            self.assertRegex(client.server, "^unix:/")
             experiment = client.experiment("asked-1")
             self.assertEqual(experiment.counts.unended, 2)
             self.await_processes("lengthwise_server", 1)

@@ -756,6 +756,8 @@ class SettingsTest(unittest.TestCase):
         with mock.patch.dict(os.environ, alone):
             with lengthwise.Client("127.0.0.1:1", tls_server_name="x") as client:
                 self.assertEqual(client._connection.settings, Settings("127.0.0.1:1", tls_server_name="x"))
+            with lengthwise.Client("unix:/tmp/none") as client, self.assertRaises(lengthwise.UnavailableError):
+                client.experiments()
             with self.assertRaisesRegex(lengthwise.LengthwiseError, 'the server "house" is not HOST:PORT, such as'):
                 lengthwise.Client("house")
             with self.assertRaisesRegex(lengthwise.LengthwiseError, "^cannot find `lengthwise`: it is not on the PATH"):
@@ -793,6 +795,7 @@ class SettingsTest(unittest.TestCase):
             ("localhost:1,127.0.0.1:1,127.0.0.1:2,127.0.0.1:1", "ipv4:127.0.0.1:1,127.0.0.1:2"),
             ("[::1]:1,[0::1]:1", "ipv6:[::1]:1"),
             ("no-such-host.invalid:1,127.0.0.2:2", "ipv4:127.0.0.2:2"),
+            ("unix:/tmp/lengthwise-1/a", "unix:/tmp/lengthwise-1/a"),
         ):
             self.assertEqual(connection.target_of(server), target)
         for server, message in (
