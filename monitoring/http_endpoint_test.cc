@@ -11,7 +11,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "monitoring/families.h"
-#include "monitoring/scrape.h"
+#include "monitoring/testing/scrape.h"
 #include "platform/descriptors.h"
 #include "prometheus/collectable.h"
 #include "prometheus/metric_family.h"

@@ -8,7 +8,7 @@
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "rpc/test_certificates.h"
+#include "rpc/testing/test_certificates.h"
 
 namespace lengthwise::rpc {
 namespace {

@@ -17,9 +17,9 @@
 #include "platform/files.h"
 #include "platform/mutex.h"
 #include "proto/fleet_service.grpc.pb.h"
-#include "rpc/raw_server.h"
 #include "rpc/status.h"
-#include "rpc/test_certificates.h"
+#include "rpc/testing/raw_server.h"
+#include "rpc/testing/test_certificates.h"
 #include "rpc/token.h"
 #include "rpc/transport.h"
 

@@ -35,7 +35,7 @@
 #include "platform/version.h"
 #include "proto/catalogue_service.grpc.pb.h"
 #include "proto/worker_service.grpc.pb.h"
-#include "rpc/test_certificates.h"
+#include "rpc/testing/test_certificates.h"
 #include "rpc/token.h"
 
 namespace lengthwise::server {

@@ -17,9 +17,9 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "platform/version.h"
-#include "rpc/raw_server.h"
-#include "rpc/test_certificates.h"
-#include "worker/connection/fake_worker_service.h"
+#include "rpc/testing/raw_server.h"
+#include "rpc/testing/test_certificates.h"
+#include "worker/connection/testing/fake_worker_service.h"
 
 namespace lengthwise::worker {
 namespace {

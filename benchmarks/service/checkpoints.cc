@@ -13,7 +13,7 @@
 #include "absl/time/time.h"
 #include "benchmarks/service/server_process.h"
 #include "rpc/transport.h"
-#include "server/storage/s3_test_store.h"
+#include "server/storage/testing/s3_test_store.h"
 #include "worker/connection/worker_loop.h"
 #include "worker/pack_session.h"
 

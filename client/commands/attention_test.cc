@@ -1,6 +1,6 @@
 #include <nlohmann/json.hpp>
 
-#include "client/commands/commands_fixture.h"
+#include "client/commands/testing/commands_fixture.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

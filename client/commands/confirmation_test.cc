@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "client/commands/commands_fixture.h"
-#include "client/connection/real_server.h"
+#include "client/commands/testing/commands_fixture.h"
+#include "client/connection/testing/real_server.h"
 #include "client/display/pseudo_terminal.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

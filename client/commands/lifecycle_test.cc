@@ -4,8 +4,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "client/commands/commands_fixture.h"
-#include "client/connection/real_server.h"
+#include "client/commands/testing/commands_fixture.h"
+#include "client/connection/testing/real_server.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

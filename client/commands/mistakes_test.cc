@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
-#include "client/commands/commands_fixture.h"
+#include "client/commands/testing/commands_fixture.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

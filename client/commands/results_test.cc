@@ -2,7 +2,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "client/commands/commands_fixture.h"
+#include "client/commands/testing/commands_fixture.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

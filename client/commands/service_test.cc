@@ -10,7 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "client/commands/commands_fixture.h"
+#include "client/commands/testing/commands_fixture.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

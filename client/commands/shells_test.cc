@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
-#include "client/connection/real_server.h"
+#include "client/connection/testing/real_server.h"
 #include "client/diagnosis/diagnosis.h"
 #include "client/display/pseudo_terminal.h"
 #include "gmock/gmock.h"

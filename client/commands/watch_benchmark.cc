@@ -19,7 +19,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "client/connection/real_server.h"
+#include "client/connection/testing/real_server.h"
 #include "client/display/pseudo_terminal.h"
 #include "command_line/definition.h"
 

@@ -8,7 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "client/connection/faulty_server.h"
+#include "client/connection/testing/faulty_server.h"
 #include "client/display/pseudo_terminal.h"
 #include "client/display/screen.h"
 #include "gmock/gmock.h"

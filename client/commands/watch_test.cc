@@ -3,7 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "client/commands/commands_fixture.h"
+#include "client/commands/testing/commands_fixture.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

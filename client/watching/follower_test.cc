@@ -1,7 +1,7 @@
 #include "client/watching/follower.h"
 
 #include "absl/time/clock.h"
-#include "client/connection/faulty_server.h"
+#include "client/connection/testing/faulty_server.h"
 #include "gtest/gtest.h"
 
 namespace lengthwise::client {

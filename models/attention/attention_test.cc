@@ -18,9 +18,9 @@
 #include "models/encodings/catalogue.h"
 #include "models/encodings/causal.h"
 #include "models/encodings/encoding.h"
-#include "models/encodings/test_formula.h"
-#include "models/layers/far_device.h"
+#include "models/encodings/testing/test_formula.h"
 #include "models/layers/kernel_calls.h"
+#include "models/layers/testing/far_device.h"
 #include "models/parameters/arena.h"
 
 namespace lengthwise::models {

@@ -16,11 +16,11 @@
 #include "gtest/gtest.h"
 #include "models/attention/attention.h"
 #include "models/kernels/attention_cuda.h"
-#include "models/kernels/attention_problem.h"
 #include "models/kernels/bfloat16.h"
 #include "models/kernels/tensor_attention_cuda.h"
-#include "models/kernels/tensor_problem.h"
-#include "models/layers/cuda_for_tests.h"
+#include "models/kernels/testing/attention_problem.h"
+#include "models/kernels/testing/tensor_problem.h"
+#include "models/layers/testing/cuda_for_tests.h"
 
 namespace lengthwise::models {
 namespace {

@@ -19,7 +19,7 @@
 #include "models/encodings/additive.h"
 #include "models/encodings/catalogue.h"
 #include "models/encodings/sinusoids.h"
-#include "models/encodings/test_formula.h"
+#include "models/encodings/testing/test_formula.h"
 
 namespace lengthwise::models {
 namespace {

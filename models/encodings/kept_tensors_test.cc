@@ -6,7 +6,7 @@
 #include "ATen/ops/arange.h"
 #include "ATen/ops/from_blob.h"
 #include "gtest/gtest.h"
-#include "models/layers/far_device.h"
+#include "models/layers/testing/far_device.h"
 
 namespace lengthwise::models {
 namespace {

@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "hwy/targets.h"
-#include "models/kernels/attention_problem.h"
+#include "models/kernels/testing/attention_problem.h"
 
 namespace lengthwise::kernels {
 namespace {

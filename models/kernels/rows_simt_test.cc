@@ -19,7 +19,7 @@
 #include "models/kernels/parallel_for.h"
 #include "models/kernels/rows_cuda.h"
 #include "models/kernels/simt_emulator.h"
-#include "models/kernels/simt_memory.h"
+#include "models/kernels/testing/simt_memory.h"
 
 namespace lengthwise::kernels {
 namespace {

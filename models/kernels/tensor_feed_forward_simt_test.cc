@@ -11,9 +11,9 @@
 #include "gtest/gtest.h"
 #include "models/kernels/bfloat16.h"
 #include "models/kernels/simt_emulator.h"
-#include "models/kernels/simt_memory.h"
 #include "models/kernels/tensor_feed_forward-inl.h"
 #include "models/kernels/tensor_variants.h"
+#include "models/kernels/testing/simt_memory.h"
 
 namespace lengthwise::kernels {
 namespace {

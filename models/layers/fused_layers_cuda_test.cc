@@ -9,10 +9,10 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "models/kernels/tensor_variants.h"
-#include "models/layers/cuda_for_tests.h"
 #include "models/layers/kernel_choice.h"
-#include "models/layers/layer_cases.h"
 #include "models/layers/layers.h"
+#include "models/layers/testing/cuda_for_tests.h"
+#include "models/layers/testing/layer_cases.h"
 
 namespace lengthwise::models {
 namespace {

@@ -9,8 +9,8 @@
 #include "gtest/gtest.h"
 #include "models/layers/kernel_calls.h"
 #include "models/layers/kernel_choice.h"
-#include "models/layers/layer_cases.h"
 #include "models/layers/recompute.h"
+#include "models/layers/testing/layer_cases.h"
 #include "models/parameters/arena.h"
 #include "models/parameters/layout.h"
 

@@ -9,7 +9,7 @@
 #include "ATen/ops/matmul.h"
 #include "gtest/gtest.h"
 #include "models/layers/kernel_calls.h"
-#include "models/layers/layer_cases.h"
+#include "models/layers/testing/layer_cases.h"
 
 namespace lengthwise::models {
 namespace {

@@ -16,7 +16,7 @@
 #include "gtest/gtest.h"
 #include "models/encodings/catalogue.h"
 #include "models/encodings/positions.h"
-#include "models/encodings/test_formula.h"
+#include "models/encodings/testing/test_formula.h"
 #include "models/networks/catalogue.h"
 
 namespace lengthwise::models {

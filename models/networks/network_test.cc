@@ -20,7 +20,7 @@
 #include "gtest/gtest.h"
 #include "models/encodings/catalogue.h"
 #include "models/encodings/positions.h"
-#include "models/encodings/test_formula.h"
+#include "models/encodings/testing/test_formula.h"
 #include "models/networks/catalogue.h"
 #include "models/optimizers/catalogue.h"
 #include "models/optimizers/optimizer.h"

@@ -6,7 +6,7 @@
 
 #include "ATen/ops/tensor.h"
 #include "gtest/gtest.h"
-#include "models/layers/cuda_for_tests.h"
+#include "models/layers/testing/cuda_for_tests.h"
 #include "models/optimizers/catalogue.h"
 #include "models/optimizers/optimizer.h"
 

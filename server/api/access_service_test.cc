@@ -13,7 +13,7 @@
 #include "rpc/status.h"
 #include "rpc/token.h"
 #include "server/api/rpc_server.h"
-#include "server/api/test_server.h"
+#include "server/api/testing/test_server.h"
 #include "server/security/token_store.h"
 
 namespace lengthwise::server {

@@ -10,7 +10,7 @@
 #include "gtest/gtest.h"
 #include "platform/version.h"
 #include "proto/administration_service.grpc.pb.h"
-#include "server/api/test_server.h"
+#include "server/api/testing/test_server.h"
 
 namespace lengthwise::server {
 namespace {

@@ -15,7 +15,7 @@
 #include "server/api/queries.h"
 #include "server/api/rpc_server.h"
 #include "server/api/services.h"
-#include "server/api/test_server.h"
+#include "server/api/testing/test_server.h"
 #include "specification/catalogues.h"
 
 namespace lengthwise::server {

@@ -4,7 +4,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "proto/fleet_service.grpc.pb.h"
-#include "server/api/test_server.h"
+#include "server/api/testing/test_server.h"
 
 namespace lengthwise::server {
 namespace {

@@ -19,7 +19,7 @@
 #include "rpc/channel.h"
 #include "rpc/transport.h"
 #include "server/api/rpc_server.h"
-#include "server/api/test_server.h"
+#include "server/api/testing/test_server.h"
 
 namespace lengthwise::server {
 namespace {

@@ -15,7 +15,7 @@
 #include "platform/version.h"
 #include "proto/worker_service.grpc.pb.h"
 #include "server/api/rpc_server.h"
-#include "server/coordination/test_coordinator.h"
+#include "server/coordination/testing/test_coordinator.h"
 #include "server/security/authorization.h"
 #include "server/security/token_store.h"
 

@@ -14,8 +14,8 @@
 #include "platform/sha256.h"
 #include "proto/experiment_service.grpc.pb.h"
 #include "proto/worker_service.grpc.pb.h"
-#include "server/api/test_server.h"
-#include "server/storage/s3_fake_store.h"
+#include "server/api/testing/test_server.h"
+#include "server/storage/testing/s3_fake_store.h"
 
 namespace lengthwise::server {
 namespace {

@@ -21,7 +21,7 @@
 #include "proto/experiment_service.grpc.pb.h"
 #include "proto/worker_service.grpc.pb.h"
 #include "server/api/rpc_server.h"
-#include "server/api/test_server.h"
+#include "server/api/testing/test_server.h"
 
 namespace lengthwise::server {
 namespace {

@@ -17,10 +17,10 @@
 #include "proto/catalogue_service.grpc.pb.h"
 #include "proto/experiment_service.grpc.pb.h"
 #include "proto/worker_service.grpc.pb.h"
-#include "rpc/test_certificates.h"
-#include "server/api/byte_call.h"
+#include "rpc/testing/test_certificates.h"
 #include "server/api/reflection.grpc.pb.h"
-#include "server/api/test_server.h"
+#include "server/api/testing/byte_call.h"
+#include "server/api/testing/test_server.h"
 
 namespace lengthwise::server {
 namespace {

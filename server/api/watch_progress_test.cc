@@ -5,7 +5,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/api/watch_fixture.h"
+#include "server/api/testing/watch_fixture.h"
 
 namespace lengthwise::server {
 namespace {

@@ -19,7 +19,7 @@
 #include "proto/worker_service.grpc.pb.h"
 #include "server/api/event_stream.h"
 #include "server/api/rpc_server.h"
-#include "server/api/test_server.h"
+#include "server/api/testing/test_server.h"
 
 namespace lengthwise::server {
 namespace {

@@ -8,8 +8,8 @@
 #include "gtest/gtest.h"
 #include "platform/files.h"
 #include "platform/sha256.h"
-#include "server/coordination/test_coordinator.h"
-#include "server/storage/s3_fake_store.h"
+#include "server/coordination/testing/test_coordinator.h"
+#include "server/storage/testing/s3_fake_store.h"
 
 namespace lengthwise::server {
 namespace {

@@ -11,8 +11,8 @@
 #include "platform/files.h"
 #include "platform/sha256.h"
 #include "rpc/status.h"
-#include "server/coordination/housekeeping_fixture.h"
-#include "server/coordination/test_coordinator.h"
+#include "server/coordination/testing/housekeeping_fixture.h"
+#include "server/coordination/testing/test_coordinator.h"
 #include "server/storage/artifact_store.h"
 #include "server/storage/artifact_usage.h"
 

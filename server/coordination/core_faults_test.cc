@@ -24,7 +24,7 @@
 #include "gtest/gtest.h"
 #include "platform/files.h"
 #include "platform/sha256.h"
-#include "server/coordination/test_coordinator.h"
+#include "server/coordination/testing/test_coordinator.h"
 #include "server/storage/sqlite_connection.h"
 
 namespace lengthwise::server {

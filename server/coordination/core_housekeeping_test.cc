@@ -23,8 +23,8 @@
 #include "platform/files.h"
 #include "platform/sha256.h"
 #include "server/coordination/event_checks.h"
-#include "server/coordination/housekeeping_fixture.h"
-#include "server/coordination/test_coordinator.h"
+#include "server/coordination/testing/housekeeping_fixture.h"
+#include "server/coordination/testing/test_coordinator.h"
 #include "server/storage/sqlite_connection.h"
 #include "server/storage/sqlite_storage.h"
 

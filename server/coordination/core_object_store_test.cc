@@ -12,11 +12,11 @@
 #include "platform/files.h"
 #include "platform/http_client.h"
 #include "platform/sha256.h"
-#include "server/coordination/housekeeping_fixture.h"
-#include "server/coordination/test_coordinator.h"
+#include "server/coordination/testing/housekeeping_fixture.h"
+#include "server/coordination/testing/test_coordinator.h"
 #include "server/storage/s3_artifact_store.h"
 #include "server/storage/s3_client.h"
-#include "server/storage/s3_fake_store.h"
+#include "server/storage/testing/s3_fake_store.h"
 
 namespace lengthwise::server {
 namespace {

@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/coordination/test_coordinator.h"
+#include "server/coordination/testing/test_coordinator.h"
 
 namespace lengthwise::server {
 namespace {

@@ -11,7 +11,7 @@
 #include "gtest/gtest.h"
 #include "monitoring/samples.h"
 #include "proto/outcome_reasons.h"
-#include "server/coordination/test_coordinator.h"
+#include "server/coordination/testing/test_coordinator.h"
 
 namespace lengthwise::server {
 namespace {

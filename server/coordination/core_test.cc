@@ -14,7 +14,7 @@
 #include "gtest/gtest.h"
 #include "platform/sha256.h"
 #include "platform/version.h"
-#include "server/coordination/test_coordinator.h"
+#include "server/coordination/testing/test_coordinator.h"
 
 namespace lengthwise::server {
 namespace {

@@ -10,7 +10,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "platform/files.h"
-#include "rpc/test_certificates.h"
+#include "rpc/testing/test_certificates.h"
 
 namespace lengthwise::server {
 namespace {

@@ -19,7 +19,7 @@
 #include "platform/http_client.h"
 #include "platform/sha256.h"
 #include "server/storage/directory_artifact_store.h"
-#include "server/storage/s3_test_store.h"
+#include "server/storage/testing/s3_test_store.h"
 
 namespace lengthwise::server {
 namespace {

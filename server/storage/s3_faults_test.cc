@@ -16,8 +16,8 @@
 #include "platform/sha256.h"
 #include "server/storage/directory_artifact_store.h"
 #include "server/storage/s3_artifact_store.h"
-#include "server/storage/s3_fake_store.h"
-#include "server/storage/s3_test_store.h"
+#include "server/storage/testing/s3_fake_store.h"
+#include "server/storage/testing/s3_test_store.h"
 
 namespace lengthwise::server {
 namespace {

@@ -14,7 +14,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/storage/sqlite_connection.h"
-#include "server/storage/storage_conformance.h"
+#include "server/storage/testing/storage_conformance.h"
 
 namespace lengthwise::server {
 namespace {

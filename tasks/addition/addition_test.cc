@@ -12,7 +12,7 @@
 #include "gtest/gtest.h"
 #include "tasks/addition/format.h"
 #include "tasks/all_tasks.h"
-#include "tasks/chomsky/chi_squared.h"
+#include "tasks/chomsky/testing/chi_squared.h"
 #include "tasks/text_task.h"
 
 namespace lengthwise::tasks::addition {

@@ -6,7 +6,7 @@
 
 #include "catalogue/entry.h"
 #include "gtest/gtest.h"
-#include "tasks/chomsky/drawn_sample.h"
+#include "tasks/chomsky/testing/drawn_sample.h"
 
 namespace lengthwise::tasks::chomsky {
 namespace {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "tasks/chomsky/chi_squared.h"
-#include "tasks/chomsky/drawn_sample.h"
+#include "tasks/chomsky/testing/chi_squared.h"
+#include "tasks/chomsky/testing/drawn_sample.h"
 
 namespace lengthwise::tasks::chomsky {
 namespace {

@@ -12,7 +12,7 @@
 #include "gtest/gtest.h"
 #include "random/stream.h"
 #include "tasks/catalogue.h"
-#include "tasks/chomsky/drawn_sample.h"
+#include "tasks/chomsky/testing/drawn_sample.h"
 
 namespace lengthwise::tasks::chomsky {
 namespace {

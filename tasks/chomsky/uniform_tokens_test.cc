@@ -6,7 +6,7 @@
 
 #include "gtest/gtest.h"
 #include "random/stream.h"
-#include "tasks/chomsky/chi_squared.h"
+#include "tasks/chomsky/testing/chi_squared.h"
 
 namespace lengthwise::tasks::chomsky {
 namespace {

@@ -8,8 +8,8 @@
 #include "absl/strings/string_view.h"
 #include "gtest/gtest.h"
 #include "random/stream.h"
-#include "tasks/latin_square/completions.h"
 #include "tasks/latin_square/generator.h"
+#include "tasks/latin_square/testing/completions.h"
 
 namespace lengthwise::tasks::latin_square {
 namespace {

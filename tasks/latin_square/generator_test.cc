@@ -10,8 +10,8 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tasks/chomsky/chi_squared.h"
-#include "tasks/latin_square/completions.h"
+#include "tasks/chomsky/testing/chi_squared.h"
+#include "tasks/latin_square/testing/completions.h"
 
 namespace lengthwise::tasks::latin_square {
 namespace {

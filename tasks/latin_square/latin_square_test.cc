@@ -15,7 +15,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tasks/all_tasks.h"
-#include "tasks/latin_square/completions.h"
+#include "tasks/latin_square/testing/completions.h"
 #include "tasks/puzzles.h"
 
 namespace lengthwise::tasks::latin_square {

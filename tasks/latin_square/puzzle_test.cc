@@ -3,7 +3,7 @@
 #include "absl/strings/string_view.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tasks/latin_square/completions.h"
+#include "tasks/latin_square/testing/completions.h"
 
 namespace lengthwise::tasks::latin_square {
 namespace {

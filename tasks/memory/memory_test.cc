@@ -12,8 +12,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tasks/catalogue.h"
-#include "tasks/chomsky/chi_squared.h"
-#include "tasks/chomsky/drawn_sample.h"
+#include "tasks/chomsky/testing/chi_squared.h"
+#include "tasks/chomsky/testing/drawn_sample.h"
 
 namespace lengthwise::tasks::memory {
 namespace {

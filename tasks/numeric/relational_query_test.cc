@@ -12,8 +12,8 @@
 
 #include "gtest/gtest.h"
 #include "tasks/all_tasks.h"
-#include "tasks/chomsky/chi_squared.h"
-#include "tasks/numeric/drawn_vector.h"
+#include "tasks/chomsky/testing/chi_squared.h"
+#include "tasks/numeric/testing/drawn_vector.h"
 
 namespace lengthwise::tasks::numeric {
 namespace {

@@ -24,7 +24,7 @@
 #include "platform/files.h"
 #include "proto/worker_service.grpc.pb.h"
 #include "rpc/channel.h"
-#include "rpc/test_certificates.h"
+#include "rpc/testing/test_certificates.h"
 #include "rpc/token.h"
 #include "server/security/token_store.h"
 #include "tests/end_to_end/programs.h"

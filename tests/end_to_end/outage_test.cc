@@ -15,7 +15,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "platform/child_process.h"
-#include "rpc/raw_server.h"
+#include "rpc/testing/raw_server.h"
 #include "tests/end_to_end/programs.h"
 
 namespace lengthwise::end_to_end {

@@ -17,10 +17,10 @@
 #include "gmock/gmock.h"
 #include "grpcpp/grpcpp.h"
 #include "gtest/gtest.h"
-#include "monitoring/scrape.h"
+#include "monitoring/testing/scrape.h"
 #include "platform/child_process.h"
 #include "proto/rpc_details.pb.h"
-#include "server/api/byte_call.h"
+#include "server/api/testing/byte_call.h"
 #include "tests/end_to_end/programs.h"
 
 namespace lengthwise::end_to_end {

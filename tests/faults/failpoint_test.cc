@@ -31,7 +31,7 @@
 #include "server/storage/backup.h"
 #include "server/storage/s3_artifact_store.h"
 #include "server/storage/s3_client.h"
-#include "server/storage/s3_test_store.h"
+#include "server/storage/testing/s3_test_store.h"
 #include "tests/faults/fleet.h"
 #include "tests/faults/history.h"
 

@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "grpcpp/grpcpp.h"
-#include "server/storage/s3_test_store.h"
+#include "server/storage/testing/s3_test_store.h"
 
 namespace lengthwise::faults {
 namespace {

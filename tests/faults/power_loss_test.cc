@@ -22,7 +22,7 @@
 #include "gtest/gtest.h"
 #include "platform/files.h"
 #include "platform/sha256.h"
-#include "server/coordination/test_coordinator.h"
+#include "server/coordination/testing/test_coordinator.h"
 #include "server/storage/directory_artifact_store.h"
 #include "server/storage/sqlite_connection.h"
 #include "server/storage/sqlite_storage.h"

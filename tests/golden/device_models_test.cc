@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "models/layers/cuda_for_tests.h"
 #include "models/layers/kernel_choice.h"
+#include "models/layers/testing/cuda_for_tests.h"
 #include "tests/golden/golden_folder.h"
 #include "tests/golden/reference_model.h"
 

@@ -9,8 +9,8 @@
 
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
-#include "tasks/chomsky/chi_squared.h"
-#include "tasks/chomsky/drawn_sample.h"
+#include "tasks/chomsky/testing/chi_squared.h"
+#include "tasks/chomsky/testing/drawn_sample.h"
 #include "tests/golden/golden_folder.h"
 
 namespace lengthwise::tasks {

@@ -15,7 +15,7 @@
 #include "absl/strings/strip.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "monitoring/scrape.h"
+#include "monitoring/testing/scrape.h"
 #include "tests/monitoring/exposition.h"
 #include "tests/monitoring/small_run.h"
 

@@ -9,7 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "monitoring/scrape.h"
+#include "monitoring/testing/scrape.h"
 
 namespace lengthwise::monitoring_test {
 namespace {

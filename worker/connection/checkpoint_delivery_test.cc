@@ -7,8 +7,8 @@
 #include "gtest/gtest.h"
 #include "platform/sha256.h"
 #include "proto/worker_service.grpc.pb.h"
-#include "worker/connection/connection_fixture.h"
 #include "worker/connection/server_calls.h"
+#include "worker/connection/testing/connection_fixture.h"
 
 namespace lengthwise::worker {
 namespace {

@@ -12,7 +12,7 @@
 #include "gtest/gtest.h"
 #include "platform/files.h"
 #include "platform/sha256.h"
-#include "worker/connection/connection_fixture.h"
+#include "worker/connection/testing/connection_fixture.h"
 
 namespace lengthwise::worker {
 namespace {

@@ -9,8 +9,8 @@
 #include "gtest/gtest.h"
 #include "platform/sha256.h"
 #include "worker/connection/backoff.h"
-#include "worker/connection/connection_fixture.h"
 #include "worker/connection/data_cache.h"
+#include "worker/connection/testing/connection_fixture.h"
 
 namespace lengthwise::worker {
 namespace {

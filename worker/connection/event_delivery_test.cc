@@ -4,7 +4,7 @@
 #include "absl/synchronization/notification.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "worker/connection/connection_fixture.h"
+#include "worker/connection/testing/connection_fixture.h"
 
 namespace lengthwise::worker {
 namespace {

@@ -11,9 +11,9 @@
 #include "platform/sha256.h"
 #include "server/storage/s3_artifact_store.h"
 #include "server/storage/s3_client.h"
-#include "server/storage/s3_fake_store.h"
+#include "server/storage/testing/s3_fake_store.h"
 #include "worker/connection/artifact_transfer.h"
-#include "worker/connection/connection_fixture.h"
+#include "worker/connection/testing/connection_fixture.h"
 
 namespace lengthwise::worker {
 namespace {

@@ -13,7 +13,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "platform/sha256.h"
-#include "worker/connection/connection_fixture.h"
+#include "worker/connection/testing/connection_fixture.h"
 
 namespace lengthwise::worker {
 namespace {

@@ -8,7 +8,7 @@
 #include "absl/status/status.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "worker/tiny_trials.h"
+#include "worker/testing/tiny_trials.h"
 
 namespace lengthwise::worker::data {
 namespace {

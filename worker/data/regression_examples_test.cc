@@ -11,7 +11,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tasks/catalogue.h"
-#include "worker/tiny_trials.h"
+#include "worker/testing/tiny_trials.h"
 
 namespace lengthwise::worker::data {
 namespace {

@@ -8,7 +8,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tasks/catalogue.h"
-#include "worker/data/addition_texts.h"
+#include "worker/data/testing/addition_texts.h"
 
 namespace lengthwise::worker::data {
 namespace {

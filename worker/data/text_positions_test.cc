@@ -12,7 +12,7 @@
 #include "random/stream.h"
 #include "tasks/catalogue.h"
 #include "tasks/packing.h"
-#include "worker/data/addition_texts.h"
+#include "worker/data/testing/addition_texts.h"
 
 namespace lengthwise::worker::data {
 namespace {

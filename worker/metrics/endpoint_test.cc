@@ -4,7 +4,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "monitoring/scrape.h"
+#include "monitoring/testing/scrape.h"
 
 namespace lengthwise::worker {
 namespace {

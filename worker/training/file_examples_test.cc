@@ -28,13 +28,13 @@
 #include "worker/data/batch_schedule.h"
 #include "worker/data/batch_tensors.h"
 #include "worker/data/text_positions.h"
-#include "worker/tiny_trials.h"
+#include "worker/testing/tiny_trials.h"
 #include "worker/training/blueprint.h"
 #include "worker/training/device.h"
 #include "worker/training/pack_model.h"
-#include "worker/training/pack_runner_fixture.h"
-#include "worker/training/recording_session.h"
-#include "worker/training/replaying_graphs.h"
+#include "worker/training/testing/pack_runner_fixture.h"
+#include "worker/training/testing/recording_session.h"
+#include "worker/training/testing/replaying_graphs.h"
 
 namespace lengthwise::worker::training {
 namespace {

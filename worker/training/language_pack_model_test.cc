@@ -17,7 +17,7 @@
 #include "tasks/text_task.h"
 #include "worker/data/text_examples.h"
 #include "worker/data/text_positions.h"
-#include "worker/tiny_trials.h"
+#include "worker/testing/tiny_trials.h"
 #include "worker/training/pack_model.h"
 
 namespace lengthwise::worker::training {

@@ -6,7 +6,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "worker/tiny_trials.h"
+#include "worker/testing/tiny_trials.h"
 
 namespace lengthwise::worker::training {
 namespace {

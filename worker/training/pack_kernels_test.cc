@@ -8,10 +8,10 @@
 #include "gtest/gtest.h"
 #include "models/layers/kernel_choice.h"
 #include "worker/pack_session.h"
-#include "worker/tiny_trials.h"
+#include "worker/testing/tiny_trials.h"
 #include "worker/training/device.h"
 #include "worker/training/pack_run.h"
-#include "worker/training/recording_session.h"
+#include "worker/training/testing/recording_session.h"
 
 namespace lengthwise::worker::training {
 namespace {

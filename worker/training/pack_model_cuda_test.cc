@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "models/layers/cuda_for_tests.h"
-#include "worker/tiny_trials.h"
+#include "models/layers/testing/cuda_for_tests.h"
+#include "worker/testing/tiny_trials.h"
 #include "worker/training/blueprint.h"
 #include "worker/training/device.h"
 #include "worker/training/pack_model.h"
-#include "worker/training/replaying_graphs.h"
+#include "worker/training/testing/replaying_graphs.h"
 
 namespace lengthwise::worker::training {
 namespace {

@@ -7,10 +7,10 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "worker/tiny_trials.h"
+#include "worker/testing/tiny_trials.h"
 #include "worker/training/blueprint.h"
 #include "worker/training/device.h"
-#include "worker/training/replaying_graphs.h"
+#include "worker/training/testing/replaying_graphs.h"
 
 namespace lengthwise::worker::training {
 namespace {

@@ -15,9 +15,9 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "worker/pack_session.h"
-#include "worker/tiny_trials.h"
-#include "worker/training/pack_runner_fixture.h"
-#include "worker/training/recording_session.h"
+#include "worker/testing/tiny_trials.h"
+#include "worker/training/testing/pack_runner_fixture.h"
+#include "worker/training/testing/recording_session.h"
 
 namespace lengthwise::worker {
 namespace {

@@ -7,8 +7,8 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "worker/tiny_trials.h"
-#include "worker/training/pack_runner_fixture.h"
+#include "worker/testing/tiny_trials.h"
+#include "worker/training/testing/pack_runner_fixture.h"
 
 namespace lengthwise::worker {
 namespace {

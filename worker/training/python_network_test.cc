@@ -32,11 +32,11 @@
 #include "platform/child_process.h"
 #include "platform/sha256.h"
 #include "worker/pack_session.h"
-#include "worker/tiny_trials.h"
+#include "worker/testing/tiny_trials.h"
 #include "worker/training/blueprint.h"
 #include "worker/training/device.h"
 #include "worker/training/pack_model.h"
-#include "worker/training/recording_session.h"
+#include "worker/training/testing/recording_session.h"
 
 namespace lengthwise::worker {
 namespace {

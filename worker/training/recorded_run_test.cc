@@ -6,11 +6,11 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "worker/pack_session.h"
-#include "worker/tiny_trials.h"
+#include "worker/testing/tiny_trials.h"
 #include "worker/training/device.h"
 #include "worker/training/pack_run.h"
-#include "worker/training/recording_session.h"
-#include "worker/training/replaying_graphs.h"
+#include "worker/training/testing/recording_session.h"
+#include "worker/training/testing/replaying_graphs.h"
 
 namespace lengthwise::worker::training {
 namespace {

@@ -9,7 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "models/parameters/layout.h"
-#include "worker/training/replaying_graphs.h"
+#include "worker/training/testing/replaying_graphs.h"
 
 namespace lengthwise::worker::training {
 namespace {

@@ -14,7 +14,7 @@
 #include "models/encodings/catalogue.h"
 #include "models/layers/kernel_calls.h"
 #include "models/networks/catalogue.h"
-#include "worker/tiny_trials.h"
+#include "worker/testing/tiny_trials.h"
 #include "worker/training/blueprint.h"
 #include "worker/training/device.h"
 #include "worker/training/pack_model.h"

@@ -4,7 +4,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "worker/training/recording_session.h"
+#include "worker/training/testing/recording_session.h"
 
 namespace lengthwise::worker::training {
 namespace {
