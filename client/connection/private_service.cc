@@ -110,17 +110,22 @@ std::string NameOfHolder(const std::optional<platform::FileLock::Holder>& holder
       is_elsewhere ? absl::StrCat(" on ", holder->host, " (another machine or container)") : "");
 }
 
-// Makes the address usable here: a server in a mount namespace of its own, as a job with a private
-// /tmp, has its socket below /proc. FAILED_PRECONDITION if there is no socket.
+// Makes the address usable here: a server in a mount namespace of its own, such as a job with a
+// private /tmp, has its socket below /proc. FAILED_PRECONDITION if there is no socket.
 absl::Status FindSocket(RunningServer& server) {
   const std::string path(rpc::SocketOf(server.address));
   if (path.empty()) return absl::OkStatus();
-  struct stat status;
-  for (const std::string& place : {path, absl::StrCat("/proc/", server.process, "/root", path)}) {
-    server.address = absl::StrCat("unix:", place);
-    if (place.size() < sizeof(sockaddr_un::sun_path) && stat(place.c_str(), &status) == 0) {
-      return absl::OkStatus();
-    }
+  const std::string there = absl::StrCat("/proc/", server.process, "/root", path);
+  struct stat own, found;
+  const bool is_there = stat(there.c_str(), &own) == 0;
+  // A killed server may have left another one here.
+  const bool is_here = stat(path.c_str(), &found) == 0;
+  if (is_here && (!is_there || (own.st_dev == found.st_dev && own.st_ino == found.st_ino))) {
+    return absl::OkStatus();
+  }
+  if (is_there && there.size() < sizeof(sockaddr_un::sun_path)) {
+    server.address = absl::StrCat("unix:", there);
+    return absl::OkStatus();
   }
   return DirectoryInUse(
       server.name, server.data_dir,

@@ -648,11 +648,19 @@ TEST(RunTest, PrivateTemporaryDirectoryDoesNotHideARun) {
       RunProgram(arguments, ::testing::TempDir() + "/unshared").code != 0) {
     GTEST_SKIP() << "needs a mount namespace, and its files outside of /tmp";
   }
+  // Leaves its socket in /tmp.
+  auto killed = StartRun(directory, kForEver);
+  WaitForText(*killed, directory + "/output", "started on");
+  killed->Signal(SIGKILL);
+  EXPECT_THAT(LeftRunning(directory), IsEmpty());
   arguments = own_tmp;
-  arguments.insert(arguments.end(),
-                   {kClient, "run", WriteSpecification(directory, kForEver), "--device", "cpu"});
+  arguments.insert(arguments.end(), {kClient, "run", "tiny-1", "--device", "cpu"});
   auto run = StartProgram("unshare", directory, arguments);
-  WaitForText(*run, directory + "/output", "started on");
+  const absl::Time deadline = absl::Now() + kDeadline;
+  while (Started(Output(directory)) == 0) {
+    ASSERT_LT(absl::Now(), deadline) << Output(directory);
+    absl::SleepFor(absl::Milliseconds(20));
+  }
   const Result shown = RunProgram({kClient, "show", "tiny-1", "--data_dir", directory + "/data"},
                                   directory + "/shown");
   EXPECT_EQ(shown.code, 0) << shown.output;
