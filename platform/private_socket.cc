@@ -68,7 +68,8 @@ absl::Status Try(const std::string& path) {
 
 absl::StatusOr<std::string> PrivateSocketPath(const std::string& name) {
   std::vector<std::string> reasons;
-  for (const char* place : {std::getenv("TMPDIR"), "/tmp", std::getenv("XDG_RUNTIME_DIR")}) {
+  const char* const places[] = {std::getenv("TMPDIR"), "/tmp", std::getenv("XDG_RUNTIME_DIR")};
+  for (const char* place : places) {
     if (place == nullptr || *place != '/') continue;
     const std::string path = absl::StrCat(place, "/lengthwise-", geteuid(), "/", name);
     const absl::Status status = Try(path);

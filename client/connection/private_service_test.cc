@@ -245,7 +245,7 @@ TEST_F(PrivateServiceTest, SocketThatIsGoneIsNamed) {
   const auto lock = platform::FileLock::Acquire(options_.data_dir + "/LOCK");
   ASSERT_TRUE(lock.ok()) << lock.status();
   ASSERT_EQ((*lock)->Describe("unix:" + socket + "\n"), absl::OkStatus());
-  EXPECT_THAT(FindRunningServer(options_.data_dir).status().message(),
+  EXPECT_THAT(std::string(FindRunningServer(options_.data_dir).status().message()),
               AllOf(StartsWith(absl::StrCat("lengthwise_server (process ", getpid(), ")")),
                     HasSubstr(", but its socket " + socket + " is gone, for example because ")));
 }
