@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
@@ -14,19 +15,8 @@
 namespace lengthwise::platform {
 namespace {
 
-const char* LevelName(LogLevel level) {
-  switch (level) {
-    case LogLevel::kInfo:
-      return "INFO";
-    case LogLevel::kWarning:
-      return "WARNING";
-    case LogLevel::kError:
-      return "ERROR";
-  }
-  return "ERROR";
-}
-
 bool as_json = false;
+LogLevel least_severe = LogLevel::kInfo;
 
 // Returns true if stderr goes to systemd's journal, which names it in $JOURNAL_STREAM.
 bool IsJournal() {
@@ -45,17 +35,24 @@ const char* JournalPrefix(LogLevel level) {
 
 }  // namespace
 
-void LogAsJson() { as_json = true; }
+void SetUpLog(absl::string_view format, absl::string_view least) {
+  as_json = format == "json";
+  for (const LogLevel level : absl::LogSeverities()) {
+    if (absl::EqualsIgnoreCase(absl::LogSeverityName(level), least)) least_severe = level;
+  }
+}
 
 std::string FormatLogLine(LogLevel level, absl::Time time, absl::string_view text, bool json) {
   const std::string when = absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", time, absl::UTCTimeZone());
   const std::string line = PrintableLine(text);
-  if (!json) return absl::StrCat(when, " ", LevelName(level), " ", line, "\n");
-  return absl::StrCat("{\"time\":\"", when, "\",\"level\":\"", LevelName(level), "\",\"text\":\"",
-                      absl::StrReplaceAll(line, {{"\\", "\\\\"}, {"\"", "\\\""}}), "\"}\n");
+  if (!json) return absl::StrCat(when, " ", absl::LogSeverityName(level), " ", line, "\n");
+  return absl::StrCat("{\"time\":\"", when, "\",\"level\":\"", absl::LogSeverityName(level),
+                      "\",\"text\":\"", absl::StrReplaceAll(line, {{"\\", "\\\\"}, {"\"", "\\\""}}),
+                      "\"}\n");
 }
 
 void Log(LogLevel level, absl::string_view text) {
+  if (level < least_severe) return;
   const std::string line =
       absl::StrCat(JournalPrefix(level), FormatLogLine(level, absl::Now(), text, as_json));
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line.data(), line.size());

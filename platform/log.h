@@ -7,6 +7,7 @@
 #include <functional>
 #include <string>
 
+#include "absl/base/log_severity.h"
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
@@ -15,7 +16,7 @@
 
 namespace lengthwise::platform {
 
-enum class LogLevel { kInfo, kWarning, kError };
+using LogLevel = absl::LogSeverity;
 
 // Writes one line to stderr in a single write, so that lines of concurrent threads and processes do
 // not interleave. Drops the line if the write fails: logging never fails its caller. systemd's
@@ -36,9 +37,10 @@ void LogError(const Text&... text) {
   Log(LogLevel::kError, absl::StrCat(text...));
 }
 
-// Makes Log write each entry as a JSON object with the fields time, level and text. Call it before
-// there are other threads.
-void LogAsJson();
+// Makes Log leave out entries below the severity `least` ("info", "warning", "error"), and write
+// the others as JSON objects with the fields time, level and text if `format` is "json". Call it
+// before there are other threads.
+void SetUpLog(absl::string_view format, absl::string_view least);
 
 // Returns the line that Log writes, including its newline. The text goes through PrintableLine, so
 // that an entry is one line and untrusted text cannot control a terminal.

@@ -34,7 +34,7 @@ TEST(Log, LineMayBeJson) {
             "\\\"a\\\\b\\\" \\\\x1b[2J\"}\n");
 }
 
-TEST(Log, JournalGetsThePriority) {
+TEST(Log, JournalGetsThePriorityOfLinesThatAreSevereEnough) {
   std::array<int, 2> ends;
   ASSERT_EQ(pipe(ends.data()), 0);
   const pid_t child = fork();
@@ -47,6 +47,9 @@ TEST(Log, JournalGetsThePriority) {
     LogInfo("a");
     LogWarning("b");
     LogError("c");
+    SetUpLog("text", "warning");
+    LogInfo("d");
+    LogWarning("e");
     _exit(0);
   }
   close(ends[1]);
@@ -59,7 +62,8 @@ TEST(Log, JournalGetsThePriority) {
   close(ends[0]);
   waitpid(child, nullptr, 0);
   text.resize(size);
-  EXPECT_THAT(text, MatchesRegex("<6>[^\n]* INFO a\n<4>[^\n]* WARNING b\n<3>[^\n]* ERROR c\n"));
+  EXPECT_THAT(text, MatchesRegex("<6>[^\n]* INFO a\n<4>[^\n]* WARNING b\n<3>[^\n]* ERROR c\n"
+                                 "<4>[^\n]* WARNING e\n"));
 }
 
 TEST(Log, EntryIsOnePrintableLine) {

@@ -235,6 +235,11 @@ std::variant<Flags, int> ParseFlags(int argc, const char* const* argv) {
                  "Format of the log's lines: text, or json, an object with time, level and text")
       .OneOf({"text", "json"})
       .ShowDefault();
+  command
+      .AddOption("--log_level LEVEL", flags.log_level,
+                 "Least severity of the lines in the log: info, warning or error")
+      .OneOf({"info", "warning", "error"})
+      .ShowDefault();
   command.AddOption(
       "--ready_file PATH", flags.ready_file,
       "File to which the server writes its bound addresses once it serves: the API's, "

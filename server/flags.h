@@ -19,6 +19,8 @@ struct Flags {
   std::string probe_listen;
   // "text" or "json".
   std::string log_format = "text";
+  // "info", "warning" or "error".
+  std::string log_level = "info";
   // File to which the addresses are written once the server serves. Empty: none.
   std::string ready_file;
   bool exit_with_parent = false;

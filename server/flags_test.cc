@@ -73,6 +73,7 @@ TEST(Flags, InvalidFlagsAreNamed) {
   EXPECT_THAT(Refusal({"--listen=here"}), HasSubstr("--listen: got \"here\", expected HOST:PORT"));
   EXPECT_THAT(Refusal({"--listen=127.0.0.1:99999"}), HasSubstr("expected HOST:PORT"));
   EXPECT_THAT(Refusal({"--max_trials=0"}), HasSubstr("--max_trials"));
+  EXPECT_THAT(Refusal({"--log_level=debug"}), HasSubstr("--log_level"));
   EXPECT_THAT(Refusal({"--lease_duration=fast"}),
               HasSubstr("--lease_duration: got \"fast\", expected a duration"));
   EXPECT_THAT(Refusal({"--lease_duration=1s", "--heartbeat_interval=600ms"}),

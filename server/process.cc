@@ -421,7 +421,7 @@ int RunProcess(int argc, const char* const* argv, const OpenCore& open) {
   mallopt(M_TRIM_THRESHOLD, kLargeBlock);
   const std::variant<Flags, int> flags = ParseFlags(argc, argv);
   if (const int* exit_code = std::get_if<int>(&flags)) return *exit_code;
-  if (std::get<Flags>(flags).log_format == "json") platform::LogAsJson();
+  platform::SetUpLog(std::get<Flags>(flags).log_format, std::get<Flags>(flags).log_level);
   // Debian's Abseil checks each of gRPC's locks for deadlocks, in one graph behind one spin lock.
   // That is 5 to 9 % of the cost of heartbeats of 10,000 workers, and most of the longest waits.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);

@@ -76,6 +76,7 @@ struct Flags {
   std::string python_device;
   std::string python_limit;
   std::string log_format = "text";
+  std::string log_level = "info";
   // Empty: no metrics.
   std::string metrics_listen;
   bool insecure_metrics = false;
@@ -237,6 +238,11 @@ void AddFlags(command_line::Command command, Flags& flags) {
       .AddOption("--log_format FORMAT", flags.log_format,
                  "Format of the log's lines: text, or json, an object with time, level and text")
       .OneOf({"text", "json"})
+      .ShowDefault();
+  command
+      .AddOption("--log_level LEVEL", flags.log_level,
+                 "Least severity of the lines in the log: info, warning or error")
+      .OneOf({"info", "warning", "error"})
       .ShowDefault();
   command.AddFlag("--allow_python_networks", flags.allow_python_networks,
                   "Train users' PyTorch modules (network `python`): their code runs as this user");
@@ -415,7 +421,7 @@ int Main(int argc, char** argv) {
     std::cout << *text;
     return 0;
   }
-  if (flags.log_format == "json") platform::LogAsJson();
+  platform::SetUpLog(flags.log_format, flags.log_level);
   if (!flags.metrics_listen.empty() && !flags.insecure_metrics &&
       !rpc::IsLoopback(flags.metrics_listen)) {
     platform::LogError(flags.metrics_listen,
