@@ -76,6 +76,12 @@ void AddAccess(Command command, Flags& flags) {
       .NonNegative()
       .ShowDefault();
   command
+      .AddOption("--max_owner_bytes N", flags.core.max_owner_bytes,
+                 "Disk use of one owner's experiments in bytes from which submissions and uploads "
+                 "are refused; running trials go on. 0: no limit")
+      .NonNegative()
+      .ShowDefault();
+  command
       .AddOption("--max_data_bytes N", flags.core.max_data_bytes,
                  "Maximum size of a file of examples in bytes, up to 1 GiB. A principal may upload "
                  "eight times this per hour")

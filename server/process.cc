@@ -57,6 +57,9 @@ constexpr int64_t kLeastDescriptors = 64;
 // full disk does not delay it.
 constexpr absl::Duration kSelfCheckPatience = absl::Seconds(10);
 
+// Interval at which the owners' usage is measured.
+constexpr absl::Duration kUsageInterval = absl::Minutes(10);
+
 // Larger blocks get pages of their own, which go back to the system when they are freed, and so
 // does more than this at the end of an arena. Otherwise the C library learns from the first large
 // answer to keep tens of MiB at the end of each arena, which malloc_trim does not return.
@@ -359,6 +362,11 @@ absl::Status Serve(const Flags& flags, const OpenCore& open) {
         if (resident > least + kTrimBytes) malloc_trim(0);
         return true;
       });
+  // For the metrics.
+  const platform::PeriodicThread measure(kUsageInterval / 10, [&core] {
+    core->usage().Owners(kUsageInterval).IgnoreError();
+    return true;
+  });
   std::unique_ptr<SelfCheck> self_check;
   // A private server, which nobody would start again, goes on when its socket is gone.
   if (!flags.is_private) {

@@ -47,6 +47,9 @@ void AddFleetCommands(Command workers, Program& program);
 void AddQueue(Command root, Program& program);
 // Prints why the queue is paused (ListWorkersResponse.queue_pause), if it is.
 void TellPause(Program& program, const std::string& why);
+
+// Prints a table of what owners have used.
+void PrintUsage(Program& program, const std::vector<v1::OwnerUsage>& owners);
 void AddAuth(Command root, Program& program);
 void AddConfig(Command root, Program& program);
 void AddLogs(Command root, Program& program);

@@ -12,6 +12,23 @@
 namespace lengthwise::client {
 namespace {
 
+absl::StatusOr<int> ListUsage(Program& program, const std::string& owner) {
+  ASSIGN_OR_RETURN(auto connection, program.ConnectToRead());
+  ASSIGN_OR_RETURN(const auto owners, connection->ListUsage(owner));
+  if (program.output_is_table()) {
+    PrintUsage(program, owners);
+    return kSuccess;
+  }
+  Records records{
+      .columns = {"owner", "experiments", "bytes", "trials", "steps", "worker_seconds"}};
+  for (const v1::OwnerUsage& one : owners) {
+    records.rows.push_back({one.owner(), one.experiments(), one.bytes(), one.trials(), one.steps(),
+                            one.worker_seconds()});
+  }
+  program.Write(records);
+  return kSuccess;
+}
+
 absl::StatusOr<int> List(Program& program, size_t limit, const std::string& owner) {
   ASSIGN_OR_RETURN(auto connection, program.ConnectToRead());
   std::string pause;
@@ -65,17 +82,40 @@ absl::StatusOr<int> List(Program& program, size_t limit, const std::string& owne
 
 }  // namespace
 
+void PrintUsage(Program& program, const std::vector<v1::OwnerUsage>& owners) {
+  const auto right = Table::Align::kRight;
+  Table table({{.header = "owner", .shrinks_to = 6},
+               {.header = "experiments", .align = right},
+               {.header = "disk", .align = right},
+               {.header = "trials", .align = right},
+               {.header = "steps", .align = right},
+               {.header = "worker time", .align = right}});
+  for (const v1::OwnerUsage& one : owners) {
+    table.AddRow({Table::Cell(one.owner(), Paint::kBold), FormatCount(one.experiments()),
+                  FormatBytes(one.bytes()), FormatCount(one.trials()), FormatCount(one.steps()),
+                  FormatClock(absl::Seconds(one.worker_seconds()))});
+  }
+  program.out() << table.Render(program.width(), program.palette());
+}
+
 void AddList(Command root, Program& program) {
   auto limit = std::make_shared<size_t>(20);
   auto owner = std::make_shared<std::string>();
+  auto usage = std::make_shared<bool>(false);
   const Command command = program.AddCommand(
       root, "list", "Lists experiments, newest first", kServerGroup,
-      "lengthwise list\nlengthwise list --owner ada\nlengthwise list --limit 0 --output json",
-      [&program, limit, owner] { return List(program, *limit, *owner); });
+      "lengthwise list\nlengthwise list --owner ada\nlengthwise list --limit 0 --output json\n"
+      "lengthwise list --usage",
+      [&program, limit, owner, usage] {
+        return *usage ? ListUsage(program, *owner) : List(program, *limit, *owner);
+      });
   command.AddOption("--limit N", *limit, "Maximum number of experiments; 0 lists all")
       .NonNegative()
       .ShowDefault();
   command.AddOption("--owner NAME", *owner, "Lists only experiments of this owner");
+  command.AddFlag("--usage", *usage,
+                  "Lists owners instead: the disk use of their experiments, and the trials, steps "
+                  "and worker time that they have used");
   program.AddServerOrDataDirOptions(command);
   program.AddOutputOption(command);
 }

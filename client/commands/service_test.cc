@@ -180,6 +180,17 @@ TEST_F(CommandsTest, WorkersUpSubmitsAJobPerWaitingPack) {
   EXPECT_THAT(script, HasSubstr("--max_pack_size 30")) << "a GPU is asked for";
 }
 
+v1::OwnerUsage SomeUsage() {
+  v1::OwnerUsage usage;
+  usage.set_owner("ada");
+  usage.set_experiments(3);
+  usage.set_bytes(2048);
+  usage.set_trials(1234);
+  usage.set_steps(5678);
+  usage.set_worker_seconds(125);
+  return usage;
+}
+
 TEST_F(CommandsTest, StorageShowsTheSizesOfTheServersDisk) {
   v1::Storage storage;
   storage.set_database_bytes(5 << 20);
@@ -190,6 +201,26 @@ TEST_F(CommandsTest, StorageShowsTheSizesOfTheServersDisk) {
   EXPECT_EQ(Run({"storage"}), kSuccess);
   EXPECT_THAT(out_, testing::AllOf(HasSubstr("5.0 MiB"), HasSubstr("7.0 GiB in 4,950"),
                                    HasSubstr("100.0 GiB")));
+  EXPECT_THAT(out_, testing::Not(HasSubstr("owner")));
+  *storage.add_usage() = SomeUsage();
+  server_.AnswerAlways("GetStorage", storage);
+  EXPECT_EQ(Run({"storage"}), kSuccess);
+  EXPECT_THAT(out_, ContainsRegex("ada +3 +2.0 KiB +1,234 +5,678 +2:05\n"));
+}
+
+TEST_F(CommandsTest, ListShowsWhatOwnersHaveUsed) {
+  v1::ListExperimentsResponse list;
+  *list.add_usage() = SomeUsage();
+  server_.AnswerAlways("ListExperiments", list);
+  EXPECT_EQ(Run({"list", "--usage", "--owner", "ada"}), kSuccess);
+  EXPECT_THAT(out_, ContainsRegex("owner +experiments +disk +trials +steps +worker time\n"));
+  const auto requests = server_.Requests<v1::ListExperimentsRequest>("ListExperiments");
+  ASSERT_THAT(requests, testing::SizeIs(1));
+  EXPECT_TRUE(requests[0].include_usage());
+  EXPECT_EQ(requests[0].owner(), "ada");
+  EXPECT_EQ(Run({"list", "--usage", "--output", "csv"}), kSuccess);
+  EXPECT_EQ(out_,
+            "owner,experiments,bytes,trials,steps,worker_seconds\nada,3,2048,1234,5678,125\n");
 }
 
 TEST_F(CommandsTest, VersionNamesBuildWorkerAndLibTorch) {

@@ -33,6 +33,9 @@ absl::StatusOr<int> ShowStorage(Program& program) {
     for (const v1::Backup& backup : storage.backups()) {
       records.rows.push_back({"backup", backup.name(), backup.bytes(), Value()});
     }
+    for (const v1::OwnerUsage& owner : storage.usage()) {
+      records.rows.push_back({"owner", owner.owner(), owner.bytes(), owner.experiments()});
+    }
     program.Write(records);
     return kSuccess;
   }
@@ -47,6 +50,10 @@ absl::StatusOr<int> ShowStorage(Program& program) {
       program.out() << ", " << FormatBytes(storage.elsewhere_free_bytes()) << " free";
     }
     program.out() << "\n";
+  }
+  if (!storage.usage().empty()) {
+    program.out() << "\n";
+    PrintUsage(program, {storage.usage().begin(), storage.usage().end()});
   }
   if (storage.backups().empty()) return kSuccess;
   program.out() << "\n";

@@ -550,6 +550,16 @@ absl::StatusOr<v1::Storage> Connection::GetStorage() {
                      options_.create_timeout);
 }
 
+absl::StatusOr<std::vector<v1::OwnerUsage>> Connection::ListUsage(const std::string& owner) {
+  v1::ListExperimentsRequest request;
+  request.set_page_size(1);
+  request.set_owner(owner);
+  request.set_include_usage(true);
+  ASSIGN_OR_RETURN(const auto page, Stubs::Call(*this, &Experiments::ListExperiments, request,
+                                                options_.create_timeout));
+  return std::vector<v1::OwnerUsage>(page.usage().begin(), page.usage().end());
+}
+
 absl::StatusOr<v1::Server> Connection::GetServer() {
   return Stubs::Call(*this, &Administration::GetServer, v1::GetServerRequest(), options_.timeout);
 }

@@ -114,6 +114,8 @@ class Connection {
       const v1::BackUpRequest& request,
       const std::function<void(const v1::BackUpResponse&)>& progress);
   absl::StatusOr<v1::Storage> GetStorage();
+  // What owners have used: all, or `owner` if it is not empty.
+  absl::StatusOr<std::vector<v1::OwnerUsage>> ListUsage(const std::string& owner);
   absl::StatusOr<v1::Server> GetServer();
 
   absl::StatusOr<v1::CreateTokenResponse> CreateToken(const v1::CreateTokenRequest& request);

@@ -113,7 +113,7 @@ class ExperimentService final : public v1::ExperimentService::CallbackService {
   UnaryReactor* ListExperiments(CallContext* context, const v1::ListExperimentsRequest* request,
                                 v1::ListExperimentsResponse* response) override {
     return calls_.Serve(
-        Work::kLookup, context, request, response,
+        request->include_usage() ? Work::kFiles : Work::kLookup, context, request, response,
         [this](const auto& asked, const Caller&) -> absl::StatusOr<v1::ListExperimentsResponse> {
           RETURN_IF_ERROR(CheckPage(asked.page_size(), asked.page_token()));
           return core_.reads().ListExperiments(asked);

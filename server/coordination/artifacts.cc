@@ -49,12 +49,13 @@ absl::Status ForWorker(const absl::Status& status, DiskFault* fault = nullptr) {
 }  // namespace
 
 Artifacts::Artifacts(Storage& storage, ArtifactStore& store, const DiskReserve& reserve,
-                     const LeaseIds& lease_ids, int64_t max_bytes, int64_t max_data_bytes,
-                     std::string uploads)
+                     const LeaseIds& lease_ids, Usage& usage, int64_t max_bytes,
+                     int64_t max_data_bytes, std::string uploads)
     : storage_(storage),
       store_(store),
       reserve_(reserve),
       lease_ids_(lease_ids),
+      usage_(usage),
       max_bytes_(max_bytes),
       max_data_bytes_(max_data_bytes),
       uploads_file_(std::move(uploads)) {
@@ -238,6 +239,7 @@ absl::StatusOr<std::unique_ptr<ArtifactWriter>> Artifacts::WriteData(
                                                      max_data_bytes_, " (--max_data_bytes)"));
   }
   RETURN_IF_ERROR(ForWorker(reserve_.room()));
+  RETURN_IF_ERROR(usage_.CheckBytes(principal, header.size_bytes()));
   RETURN_IF_ERROR(TakeUpload(principal, header.size_bytes()));
   auto writer = store_.Write({.experiment = std::string(kUploads),
                               .trial = std::string(kDataFiles),

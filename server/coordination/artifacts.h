@@ -21,6 +21,7 @@
 #include "server/coordination/leases.h"
 #include "server/coordination/messages.h"
 #include "server/coordination/names.h"
+#include "server/coordination/usage.h"
 #include "server/storage/artifact_store.h"
 #include "server/storage/disk_reserve.h"
 #include "server/storage/storage.h"
@@ -52,7 +53,7 @@ class Artifacts {
   // artifact and of a file of examples. The file `uploads` keeps what each principal uploaded in
   // the last hour, so that a restart resets no limit.
   Artifacts(Storage& storage, ArtifactStore& store, const DiskReserve& reserve,
-            const LeaseIds& lease_ids, int64_t max_bytes, int64_t max_data_bytes,
+            const LeaseIds& lease_ids, Usage& usage, int64_t max_bytes, int64_t max_data_bytes,
             std::string uploads);
 
   absl::StatusOr<std::unique_ptr<ArtifactWriter>> Write(
@@ -60,7 +61,7 @@ class Artifacts {
   // Starts the upload of a file of examples. Lines are parsed as they arrive: INVALID_ARGUMENT for
   // the first line that is not an example. RESOURCE_EXHAUSTED if the principal announces more bytes
   // in an hour than eight files of the maximum size have: an unused file stays on the disk for an
-  // hour.
+  // hour; or if it has no disk space left for the file (Usage::CheckBytes).
   absl::StatusOr<std::unique_ptr<ArtifactWriter>> WriteData(
       const v1::UploadDataRequest::Header& header, const std::string& principal);
   // Verifies an artifact of the trial, or a file of examples of its experiment, and opens it.
@@ -95,6 +96,7 @@ class Artifacts {
   ArtifactStore& store_;
   const DiskReserve& reserve_;
   const LeaseIds& lease_ids_;
+  Usage& usage_;
   const int64_t max_bytes_;
   const int64_t max_data_bytes_;
   const std::string uploads_file_;

@@ -20,13 +20,14 @@ constexpr char kDefaultName[] = "%Y-%m-%dt%H%M%Sz";
 }  // namespace
 
 Backups::Backups(std::string data_dir, Clock clock, Storage& storage, ArtifactStore& artifacts,
-                 const DiskReserve& reserve, ArtifactSweeper& sweeper)
+                 const DiskReserve& reserve, ArtifactSweeper& sweeper, Usage& usage)
     : data_dir_(std::move(data_dir)),
       clock_(std::move(clock)),
       storage_(storage),
       artifacts_(artifacts),
       reserve_(reserve),
-      sweeper_(sweeper) {
+      sweeper_(sweeper),
+      usage_(usage) {
   for (const BackupDescription& backup :
        ListBackups(data_dir_).value_or(std::vector<BackupDescription>())) {
     last_.time = std::max(last_.time, backup.create_time);
@@ -135,6 +136,8 @@ absl::StatusOr<v1::Storage> Backups::GetStorage() {
     *described.mutable_create_time() = ToTimestamp(backup.create_time);
     described.set_bytes(backup.bytes);
   }
+  ASSIGN_OR_RETURN(const auto owners, usage_.Owners(absl::ZeroDuration()));
+  storage.mutable_usage()->Add(owners.begin(), owners.end());
   return storage;
 }
 

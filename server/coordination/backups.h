@@ -12,6 +12,7 @@
 #include "proto/administration_service.pb.h"
 #include "server/coordination/artifact_sweeper.h"
 #include "server/coordination/ledger.h"
+#include "server/coordination/usage.h"
 #include "server/storage/artifact_store.h"
 #include "server/storage/disk_reserve.h"
 #include "server/storage/records.h"
@@ -24,7 +25,7 @@ class Backups {
  public:
   // All references must outlive it.
   Backups(std::string data_dir, Clock clock, Storage& storage, ArtifactStore& artifacts,
-          const DiskReserve& reserve, ArtifactSweeper& sweeper);
+          const DiskReserve& reserve, ArtifactSweeper& sweeper, Usage& usage);
 
   // Copies the database and the artifacts to "{data_dir}/backups/{name}" while the server keeps
   // working. Calls `progress` on the caller's thread, the last time with `complete`. If `progress`
@@ -53,6 +54,7 @@ class Backups {
   ArtifactStore& artifacts_;
   const DiskReserve& reserve_;
   ArtifactSweeper& sweeper_;
+  Usage& usage_;
   mutable platform::Mutex mutex_;
   Last last_ ABSL_GUARDED_BY(mutex_);
 };

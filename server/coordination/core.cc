@@ -24,13 +24,16 @@
 namespace lengthwise::server {
 namespace {
 
-Engine::Options EngineOptions(const CoreOptions& options) {
+Engine::Options EngineOptions(const CoreOptions& options, Usage& usage) {
   Engine::Options engine;
   engine.scheduler.lease_duration = options.lease_duration;
   engine.scheduler.max_failed_attempts = options.max_failed_attempts;
   engine.scheduler.min_run = options.preempt_after;
   engine.heartbeat_interval = options.heartbeat_interval;
   engine.max_unended_trials = options.max_unended_trials;
+  engine.check_bytes = [&usage](const std::string& owner, int64_t added) {
+    return usage.CheckBytes(owner, added);
+  };
   return engine;
 }
 
@@ -205,8 +208,9 @@ Core::Core(const CoreOptions& options, Dependencies dependencies,
       reserve_(std::move(reserve)),
       storage_(std::move(storage)),
       artifact_store_(std::move(artifact_store)),
-      engine_(EngineOptions(options), std::move(dependencies.resolve), *storage_, *artifact_store_,
-              fleet_, clock_),
+      usage_(*storage_, *artifact_store_, clock_, options.max_owner_bytes),
+      engine_(EngineOptions(options, usage_), std::move(dependencies.resolve), *storage_,
+              *artifact_store_, fleet_, clock_),
       waiting_(engine_.ledger, engine_.leases),
       loop_({.max_queued_bytes = dependencies.max_queued_bytes,
              .publish = [this](CommittedGroup group) { Publish(std::move(group)); },
@@ -224,12 +228,12 @@ Core::Core(const CoreOptions& options, Dependencies dependencies,
             clock_, engine_.ledger, waiting_),
       sweeper_(*storage_, *artifact_store_, loop_),
       event_log_(*storage_, running_trials_),
-      artifacts_(*storage_, *artifact_store_, *reserve_, engine_.lease_ids,
+      artifacts_(*storage_, *artifact_store_, *reserve_, engine_.lease_ids, usage_,
                  options.max_artifact_bytes, options.max_data_bytes,
                  absl::StrCat(options.data_dir, "/upload_quotas")),
-      reads_(*storage_, loop_, engine_.ledger, waiting_, fleet_, clock_, *artifact_store_,
+      reads_(*storage_, loop_, engine_.ledger, waiting_, fleet_, clock_, usage_,
              [this](bool running) { return Fault(running); }),
-      backups_(options.data_dir, clock_, *storage_, *artifact_store_, *reserve_, sweeper_),
+      backups_(options.data_dir, clock_, *storage_, *artifact_store_, *reserve_, sweeper_, usage_),
       statistics_(NoStatistics()) {}
 
 void Core::ReleaseLeases() {
@@ -352,6 +356,7 @@ Statistics Core::GetStatistics() {
     statistics.queue_paused = !scheduler.HoldOf("").empty();
   });
   statistics.running_trials = running_trials_.List();
+  statistics.owners = usage_.Owners(absl::InfiniteDuration()).value_or(statistics.owners);
   statistics.example_files_stored = artifacts_.stored_files();
   statistics.example_bytes_stored = artifacts_.stored_file_bytes();
   statistics.database_bytes = storage_->SizeBytes();

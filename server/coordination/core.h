@@ -34,6 +34,7 @@
 #include "server/coordination/reads.h"
 #include "server/coordination/running_trials.h"
 #include "server/coordination/statistics.h"
+#include "server/coordination/usage.h"
 #include "server/coordination/waiting_calls.h"
 #include "server/storage/artifact_store.h"
 #include "server/storage/disk_reserve.h"
@@ -71,6 +72,8 @@ struct CoreOptions {
   int64_t max_grid_bytes = int64_t{64} << 20;
   // Maximum number of queued and running trials of one owner. 0: no limit.
   int64_t max_unended_trials = 1'000'000;
+  // Disk use of one owner's experiments in bytes from which nothing more is accepted. 0: no limit.
+  int64_t max_owner_bytes = 0;
   // Maximum size of an artifact in bytes.
   int64_t max_artifact_bytes = int64_t{8} << 30;
   // Maximum size of a file of examples in bytes.
@@ -120,8 +123,12 @@ class Core {
 
   // Applies the queued commands and refuses later ones. Reads still work.
   void Stop() { loop_.Stop(); }
-  // Ends, soon, the calls that wait for an object store. They return UNAVAILABLE.
-  void Interrupt() { artifact_store_->Interrupt(); }
+  // Ends, soon, the calls that wait for an object store or look at all files. They return
+  // UNAVAILABLE.
+  void Interrupt() {
+    artifact_store_->Interrupt();
+    usage_.Interrupt();
+  }
 
   // Says in the directory's lock file who holds it (platform::FileLock::Describe).
   absl::Status DescribeHolder(absl::string_view text) { return lock_->Describe(text); }
@@ -142,6 +149,7 @@ class Core {
   Artifacts& artifacts() { return artifacts_; }
   Reads& reads() { return reads_; }
   Backups& backups() { return backups_; }
+  Usage& usage() { return usage_; }
   ArtifactSweeper& sweeper() { return sweeper_; }
   Statistics GetStatistics();
   // Number of workers whose calls wait for their answers.
@@ -171,6 +179,7 @@ class Core {
   const std::unique_ptr<ArtifactStore> artifact_store_;
   Fleet fleet_;
   RunningTrials running_trials_;
+  Usage usage_;
   Engine engine_;
   WaitingCalls waiting_;
   // Of the last commit.

@@ -4,8 +4,10 @@
 #define LENGTHWISE_SERVER_COORDINATION_ENGINE_H_
 
 #include <cstdint>
+#include <string>
 #include <utility>
 
+#include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "server/coordination/event_intake.h"
 #include "server/coordination/experiments.h"
@@ -22,6 +24,7 @@ struct Engine {
     absl::Duration heartbeat_interval = absl::Seconds(1);
     // Queued and running trials of one owner. 0: no limit.
     int64_t max_unended_trials = 0;
+    BytesCheck check_bytes = [](const std::string&, int64_t) { return absl::OkStatus(); };
   };
 
   // All references must outlive the engine. Call ledger.Rebuild before anything else.
@@ -29,7 +32,8 @@ struct Engine {
          Fleet& fleet, Clock clock)
       : lease_ids(storage.lease_key()),
         ledger(options.scheduler, storage, std::move(clock)),
-        submissions(std::move(resolve), options.max_unended_trials, storage, artifacts, ledger),
+        submissions(std::move(resolve), options.max_unended_trials, options.check_bytes, storage,
+                    artifacts, ledger),
         experiments(ledger, submissions),
         leases({.lease_duration = options.scheduler.lease_duration,
                 .heartbeat_interval = options.heartbeat_interval},

@@ -166,6 +166,8 @@ absl::Status EventIntake::StoreNew(TrialRecord& trial, const v1::StreamEventsReq
     RETURN_IF_ERROR(ledger_.Append(trial, std::move(stored)));
     ledger_.effects().points += event.training_points().steps_size();
     if (event.has_checkpoint()) {
+      RETURN_IF_ERROR(
+          store_.AddUsage(trial.experiment, /*trials=*/0, event.step() - trial.checkpoint_step));
       RETURN_IF_ERROR(ledger_.StoreCheckpoint(trial, event.step()));
     }
     if (event.has_outcome()) {

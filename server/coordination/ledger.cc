@@ -127,7 +127,7 @@ absl::Status Ledger::Begin() {
     if (status.ok()) status = store_.UpdateTrial(trial, trial.state);
   }
   for (const Token token : std::exchange(leases_without_trials_, {})) {
-    if (status.ok()) status = store_.DeleteLease(token);
+    if (status.ok()) status = store_.DeleteLease(token, NoTime());
   }
   return status;
 }
@@ -175,8 +175,9 @@ absl::Status Ledger::Record(const Decisions& decisions, int64_t step, const v1::
     RETURN_IF_ERROR(change.granted ? store_.InsertLease({.token = change.token,
                                                          .worker = change.worker,
                                                          .grant_time = clock_.wall(),
-                                                         .size = change.size})
-                                   : store_.DeleteLease(change.token));
+                                                         .size = change.size,
+                                                         .owner = change.owner})
+                                   : store_.DeleteLease(change.token, clock_.wall()));
   }
   for (const TrialChange& change : decisions.trials) {
     RETURN_IF_ERROR(RecordChange(change, step, outcome));
@@ -200,6 +201,9 @@ absl::Status Ledger::RecordChange(const TrialChange& change, int64_t step,
     trial.worker = change.worker;
     trial.token = change.token;
     if (trial.start_time == NoTime()) trial.start_time = clock_.wall();
+    if (trial.attempt == 1) {
+      RETURN_IF_ERROR(store_.AddUsage(trial.experiment, /*trials=*/1, /*steps=*/0));
+    }
     if (trial.attempt > 1) {
       // The new attempt measures again everything after the checkpoint. Delete by position, not by
       // step: the final evaluation has the step of the last checkpoint but comes after it.

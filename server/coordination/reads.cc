@@ -15,45 +15,12 @@
 namespace lengthwise::server {
 namespace {
 
-// Maximum number of experiments whose totals DiskUses keeps, to bound the memory.
-constexpr size_t kMostKnown = 10'000;
+// Maximum age of answers about owners, whose measurement looks at many files.
+constexpr absl::Duration kUsageAge = absl::Minutes(1);
 // A page ends when its entries have this many bytes: a thousand specifications may have 1 GiB.
 constexpr size_t kPageBytes = size_t{4} << 20;
 
 }  // namespace
-
-absl::StatusOr<v1::DiskUse> DiskUses::Measure(StorageReader& reader,
-                                              const ExperimentRecord& experiment) {
-  v1::DiskUse use;
-  ASSIGN_OR_RETURN(const ArtifactUsage artifacts, artifacts_.Usage(experiment.id));
-  use.set_artifact_bytes(artifacts.bytes);
-  use.set_artifacts(artifacts.artifacts);
-
-  Known known;
-  {
-    platform::MutexLock lock(mutex_);
-    if (const auto found = known_.find(experiment.key); found != known_.end()) {
-      known = found->second;
-    }
-  }
-  // A position is never used again, so an equal count means the same events.
-  ASSIGN_OR_RETURN(const int64_t still, reader.CountEvents(experiment.key, 0, known.position));
-  if (still != known.events) known = Known();
-  ASSIGN_OR_RETURN(const int64_t last, reader.LastPosition());
-  ASSIGN_OR_RETURN(const int64_t events,
-                   reader.CountEvents(experiment.key, known.position + 1, last));
-  if (events > 0) {
-    ASSIGN_OR_RETURN(const int64_t bytes,
-                     reader.EventBytes(experiment.key, known.position + 1, last));
-    known = {.position = last, .events = known.events + events, .bytes = known.bytes + bytes};
-  }
-  use.set_events(known.events);
-  use.set_event_bytes(known.bytes);
-  platform::MutexLock lock(mutex_);
-  if (known_.size() >= kMostKnown) known_.clear();
-  known_[experiment.key] = known;
-  return use;
-}
 
 std::string Reads::ReasonOf(const TrialRecord& trial) {
   if (trial.state != v1::RUNNING && trial.state != v1::QUEUED) return trial.reason;
@@ -72,7 +39,7 @@ absl::StatusOr<v1::Experiment> Reads::GetExperiment(absl::string_view name, bool
   ASSIGN_OR_RETURN(const ExperimentRecord record, server::FindExperiment(*reader, name));
   ASSIGN_OR_RETURN(v1::Experiment experiment, ToExperiment(record, reader->name()));
   if (!omit_disk_use) {
-    ASSIGN_OR_RETURN(*experiment.mutable_disk_use(), disk_uses_.Measure(*reader, record));
+    ASSIGN_OR_RETURN(*experiment.mutable_disk_use(), usage_.Measure(*reader, record));
   }
   if (UnendedTrials(record.counts) > 0) {
     experiment.set_storage_fault(fault_(record.counts.running() > 0));
@@ -106,6 +73,13 @@ absl::StatusOr<v1::ListExperimentsResponse> Reads::ListExperiments(
   ASSIGN_OR_RETURN(const std::vector<HoldRecord> holds, reader->ListHolds());
   for (const HoldRecord& hold : holds) {
     if (hold.worker.empty()) response.set_queue_pause(hold.why);
+  }
+  if (request.include_usage()) {
+    ASSIGN_OR_RETURN(std::vector<v1::OwnerUsage> owners, usage_.Owners(kUsageAge));
+    for (v1::OwnerUsage& one : owners) {
+      if (!request.owner().empty() && one.owner() != request.owner()) continue;
+      *response.add_usage() = std::move(one);
+    }
   }
   size_t bytes = 0;
   int64_t last = before;

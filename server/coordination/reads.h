@@ -18,33 +18,11 @@
 #include "server/coordination/fleet.h"
 #include "server/coordination/ledger.h"
 #include "server/coordination/summaries.h"
+#include "server/coordination/usage.h"
 #include "server/coordination/waiting_calls.h"
-#include "server/storage/artifact_store.h"
 #include "server/storage/storage.h"
 
 namespace lengthwise::server {
-
-// Measures the disk space that experiments occupy. Reads the payloads of an experiment's events
-// once, later only those of new events, unless events were deleted in between. Thread-safe.
-class DiskUses {
- public:
-  // `artifacts` must outlive it.
-  explicit DiskUses(const ArtifactStore& artifacts) : artifacts_(artifacts) {}
-
-  absl::StatusOr<v1::DiskUse> Measure(StorageReader& reader, const ExperimentRecord& experiment);
-
- private:
-  // Totals of the events up to `position`.
-  struct Known {
-    int64_t position = 0;
-    int64_t events = 0;
-    int64_t bytes = 0;
-  };
-
-  const ArtifactStore& artifacts_;
-  platform::Mutex mutex_;
-  absl::flat_hash_map<int64_t, Known> known_ ABSL_GUARDED_BY(mutex_);  // by experiment key
-};
 
 // Thread-safe. Blocks on the store, on the caller's thread. Errors are those that the rpcs
 // document.
@@ -53,8 +31,7 @@ class Reads {
   // All references must outlive it. `fault` returns why progress of running trials, or the lease of
   // a queued one, cannot be stored now.
   Reads(Storage& storage, CommandLoop& loop, Ledger& ledger, const WaitingCalls& waiting,
-        Fleet& fleet, Clock clock, const ArtifactStore& artifacts,
-        std::function<std::string(bool running)> fault)
+        Fleet& fleet, Clock clock, Usage& usage, std::function<std::string(bool running)> fault)
       : storage_(storage),
         loop_(loop),
         ledger_(ledger),
@@ -63,7 +40,7 @@ class Reads {
         clock_(std::move(clock)),
         fault_(std::move(fault)),
         summaries_(storage),
-        disk_uses_(artifacts) {}
+        usage_(usage) {}
 
   // Measures the disk use unless it is omitted. That reads the directories of the artifacts, and
   // the payloads of events that were not measured before.
@@ -101,7 +78,7 @@ class Reads {
   const Clock clock_;
   const std::function<std::string(bool running)> fault_;
   Summaries summaries_;
-  DiskUses disk_uses_;
+  Usage& usage_;
 };
 
 }  // namespace lengthwise::server

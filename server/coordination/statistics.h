@@ -76,6 +76,7 @@ struct Statistics {
   int64_t example_files_stored = 0;
   int64_t example_bytes_stored = 0;
   int64_t database_bytes = 0;
+  std::vector<v1::OwnerUsage> owners;  // as measured last
   // In seconds since 1970; 0 if there is no backup.
   double last_backup_seconds = 0;
   bool last_backup_failed = false;

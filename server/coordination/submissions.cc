@@ -57,6 +57,14 @@ absl::Status CheckUploads(ArtifactStore& artifacts,
                    " (train_sha256, test_sha256); upload them first, as `lengthwise submit` does"));
 }
 
+int64_t DataBytes(const v1::ExperimentSpecification& specification) {
+  int64_t bytes = 0;
+  for (const specification::DataFile& file : specification::DataFilesOf(specification)) {
+    bytes += file.bytes;
+  }
+  return bytes;
+}
+
 // What makes two resolved specifications one experiment: all but the priority and the contents of
 // example files, which later releases describe in more detail. Their hashes stay.
 v1::ExperimentSpecification Compared(v1::ExperimentSpecification specification) {
@@ -83,10 +91,11 @@ v1::CreateExperimentResponse MakeResponse(const ExperimentRecord& record,
 
 }  // namespace
 
-Submissions::Submissions(GridResolver resolve, int64_t max_unended_trials, Storage& storage,
-                         ArtifactStore& artifacts, Ledger& ledger)
+Submissions::Submissions(GridResolver resolve, int64_t max_unended_trials, BytesCheck check_bytes,
+                         Storage& storage, ArtifactStore& artifacts, Ledger& ledger)
     : resolve_(std::move(resolve)),
       max_unended_trials_(max_unended_trials),
+      check_bytes_(std::move(check_bytes)),
       storage_(storage),
       artifacts_(artifacts),
       ledger_(ledger),
@@ -103,6 +112,7 @@ absl::StatusOr<Submission> Submissions::PrepareCreation(v1::CreateExperimentRequ
   // Reading the files here keeps that off the command loop.
   if (!request.validate_only() && submission.resumed.empty()) {
     RETURN_IF_ERROR(CheckUploads(artifacts_, specification));
+    submission.room = check_bytes_(OwnerOf(request.owner()), DataBytes(specification));
   }
   record.name = specification.name();
   record.owner = OwnerOf(request.owner());
@@ -171,6 +181,7 @@ absl::StatusOr<Extension> Submissions::PrepareExtension(
                        specification.weight_seeds_size() > base.weight_seeds_size() ||
                        specification.data_seeds_size() > base.data_seeds_size();
   if (!changed) return extension;
+  RETURN_IF_ERROR(check_bytes_(record.owner, 0));
   ASSIGN_OR_RETURN(specification::Grid grid, resolve_(extended));
   extension.specification = grid.specification.SerializeAsString();
   // The other axes are unchanged, so a trial is new if its pair of seeds is new.
@@ -227,9 +238,11 @@ absl::StatusOr<Submission> Submissions::PrepareEvaluation(
   // command loop, which then finds the result cached.
   ASSIGN_OR_RETURN(const auto checkpoints,
                    reader->NewestEvents(trial.key, v1::Event::kCheckpoint, 1));
+  int64_t bytes = DataBytes(submission.grid.specification);
   for (const EventRecord& checkpoint : checkpoints) {
     const auto message = ToCheckpoint(checkpoint, reader->name());
     if (!message.ok()) continue;
+    bytes += message->size_bytes();
     artifacts_
         .Verify({.experiment = trial.experiment_id, .trial = trial.id, .sha256 = message->sha256()})
         .IgnoreError();
@@ -238,6 +251,7 @@ absl::StatusOr<Submission> Submissions::PrepareEvaluation(
        specification::DataFilesOf(submission.grid.specification)) {
     artifacts_.Verify(DataFileId(trial.experiment_id, file.sha256), file.bytes).IgnoreError();
   }
+  submission.room = check_bytes_(record.owner, bytes);
   return submission;
 }
 
@@ -379,6 +393,7 @@ absl::StatusOr<std::optional<v1::CreateExperimentResponse>> Submissions::Create(
     return response;
   }
   RETURN_IF_ERROR(CheckQuota(record.owner, added));
+  RETURN_IF_ERROR(submission.room);
   if (record.id.empty() && !specification::DataFilesOf(submission.grid.specification).empty()) {
     RETURN_IF_ERROR(AnnounceCopies(submission));
     return std::nullopt;
@@ -438,6 +453,7 @@ absl::StatusOr<std::optional<v1::CreateExperimentResponse>> Submissions::Evaluat
   const std::string& evaluated = grid_trial.pack->specification.evaluated_trial();
   ASSIGN_OR_RETURN(const StoredModel model, FindModel(evaluated));
   RETURN_IF_ERROR(CheckQuota(record.owner, 1));
+  RETURN_IF_ERROR(submission.room);
   if (record.id.empty()) {
     RETURN_IF_ERROR(AnnounceCopies(submission));
     LENGTHWISE_FAILPOINT("engine.evaluation.create");

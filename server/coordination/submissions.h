@@ -31,6 +31,9 @@ namespace lengthwise::server {
 using GridResolver =
     std::function<absl::StatusOr<specification::Grid>(const v1::CreateExperimentRequest&)>;
 
+// Checks that an owner may have more bytes on the disk. Thread-safe. RESOURCE_EXHAUSTED.
+using BytesCheck = std::function<absl::Status(const std::string& owner, int64_t added)>;
+
 // A resolved grid that waits to be inserted.
 struct Submission {
   // Complete except for key, id and counts.
@@ -38,6 +41,8 @@ struct Submission {
   specification::Grid grid;
   // Only answer with what would be created.
   bool validate_only = false;
+  // Why the owner may not store more (BytesCheck). OK if it may.
+  absl::Status room;
   // Id of the experiment to resume instead, and name of one that this one repeats
   // (CreateExperimentRequest.resume).
   std::string resumed;
@@ -67,9 +72,9 @@ struct Extension {
 class Submissions {
  public:
   // All references must outlive it. `max_unended_trials` is the maximum number of queued and
-  // running trials of one owner; 0: no limit.
-  Submissions(GridResolver resolve, int64_t max_unended_trials, Storage& storage,
-              ArtifactStore& artifacts, Ledger& ledger);
+  // running trials of one owner; 0: no limit. The Prepare functions call `check_bytes`.
+  Submissions(GridResolver resolve, int64_t max_unended_trials, BytesCheck check_bytes,
+              Storage& storage, ArtifactStore& artifacts, Ledger& ledger);
 
   absl::StatusOr<Submission> PrepareCreation(v1::CreateExperimentRequest request) const;
   absl::StatusOr<Extension> PrepareExtension(const v1::ExtendExperimentRequest& request) const;
@@ -116,6 +121,7 @@ class Submissions {
 
   const GridResolver resolve_;
   const int64_t max_unended_trials_;
+  const BytesCheck check_bytes_;
   Storage& storage_;
   ArtifactStore& artifacts_;
   Ledger& ledger_;

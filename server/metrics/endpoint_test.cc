@@ -85,6 +85,12 @@ Statistics SomeStatistics() {
   statistics.disk_free_bytes = 18;
   statistics.disk_size_bytes = 19;
   statistics.disk_full = true;
+  v1::OwnerUsage& owner = statistics.owners.emplace_back();
+  owner.set_owner("ada");
+  owner.set_bytes(27);
+  owner.set_trials(28);
+  owner.set_steps(29);
+  owner.set_worker_seconds(30.5);
   monitoring::WorkerSample& worker = statistics.workers.emplace_back();
   worker.worker_id = "w1";
   worker.provenance.set_device("cpu");
@@ -128,6 +134,11 @@ TEST(MonitoringEndpoint, ServesStatisticsWithTypesAndHelp) {
       {"lengthwise_trial_accuracy", "gauge",
        "lengthwise_trial_accuracy{experiment=\"e-1\",trial=\"t1\",length_bucket=\"06-10\"} "
        "0.75\n"},
+      {"lengthwise_owner_disk_bytes", "gauge", "lengthwise_owner_disk_bytes{owner=\"ada\"} 27\n"},
+      {"lengthwise_owner_trials", "gauge", "lengthwise_owner_trials{owner=\"ada\"} 28\n"},
+      {"lengthwise_owner_steps", "gauge", "lengthwise_owner_steps{owner=\"ada\"} 29\n"},
+      {"lengthwise_owner_worker_seconds", "gauge",
+       "lengthwise_owner_worker_seconds{owner=\"ada\"} 30.5\n"},
       {"lengthwise_leases", "gauge", "lengthwise_leases 6\n"},
       {"lengthwise_lease_expiries_total", "counter", "lengthwise_lease_expiries_total 7\n"},
       {"lengthwise_lease_trials", "histogram", "lengthwise_lease_trials_sum 3\n"},
@@ -180,6 +191,27 @@ TEST(MonitoringEndpoint, ServesStatisticsWithTypesAndHelp) {
     EXPECT_THAT(text, HasSubstr(absl::StrCat("# TYPE ", metric.name, " ", metric.type, "\n")));
     EXPECT_THAT(text, HasSubstr(absl::StrCat("\n", metric.line)));
   }
+}
+
+TEST(MonitoringEndpoint, OwnersBeyondTheLargestAreSummed) {
+  Statistics statistics = SomeStatistics();
+  statistics.owners.clear();
+  for (int i = 1; i <= 1000; ++i) {
+    v1::OwnerUsage& owner = statistics.owners.emplace_back();
+    owner.set_owner(i == 1 ? "other" : absl::StrCat("user", i));
+    owner.set_bytes(i);
+  }
+  const auto endpoint =
+      MonitoringEndpoint::Start("127.0.0.1:0", [&] { return statistics; }).value();
+  const std::string text = monitoring::Scrape(endpoint->address());
+  const std::string name = "\nlengthwise_owner_disk_bytes{owner=\"";
+  int64_t series = 0;
+  for (size_t at = text.find(name); at != std::string::npos; at = text.find(name, at + 1)) {
+    ++series;
+  }
+  EXPECT_EQ(series, 51);
+  EXPECT_THAT(text, HasSubstr(name + "user951\"} 951\n"));
+  EXPECT_THAT(text, HasSubstr(name + "other\"} 451725\n")) << "1 + ... + 950";
 }
 
 TEST(MonitoringEndpoint, CountsTheLinesOfTheAuditLog) {

@@ -141,6 +141,36 @@ MetricFamily Counts(const char* name, const char* help, const char* label,
   return family;
 }
 
+// Owners with series of their own in one family. The others are summed, so that scrapes stay small.
+constexpr size_t kMostOwners = 50;
+
+MetricFamily ByOwner(const char* name, const char* help, const std::vector<v1::OwnerUsage>& owners,
+                     double (*value)(const v1::OwnerUsage&)) {
+  std::vector<std::pair<double, std::string>> largest;
+  for (const v1::OwnerUsage& owner : owners) largest.emplace_back(value(owner), owner.owner());
+  std::sort(largest.rbegin(), largest.rend());
+  // A sum, because an owner may be named "other".
+  std::map<std::string, double> series;
+  for (size_t i = 0; i < largest.size(); ++i) {
+    series[i < kMostOwners ? largest[i].second : "other"] += largest[i].first;
+  }
+  MetricFamily family = MakeFamily(name, MetricType::Gauge, help);
+  for (const auto& [owner, sum] : series) AddValue({{"owner", owner}}, sum, family);
+  return family;
+}
+
+std::vector<MetricFamily> OwnerMetrics(const std::vector<v1::OwnerUsage>& owners) {
+  using Owner = v1::OwnerUsage;
+  return {ByOwner("lengthwise_owner_disk_bytes", "Disk use of an owner's experiments, in bytes.",
+                  owners, [](const Owner& owner) { return static_cast<double>(owner.bytes()); }),
+          ByOwner("lengthwise_owner_trials", "Trials of an owner that were started.", owners,
+                  [](const Owner& owner) { return static_cast<double>(owner.trials()); }),
+          ByOwner("lengthwise_owner_steps", "Training steps of an owner's trials.", owners,
+                  [](const Owner& owner) { return static_cast<double>(owner.steps()); }),
+          ByOwner("lengthwise_owner_worker_seconds", "Time that workers gave an owner's trials.",
+                  owners, [](const Owner& owner) { return owner.worker_seconds(); })};
+}
+
 void Append(std::vector<MetricFamily> more, std::vector<MetricFamily>& families) {
   families.insert(families.end(), std::make_move_iterator(more.begin()),
                   std::make_move_iterator(more.end()));
@@ -232,6 +262,7 @@ std::vector<MetricFamily> ToMetrics(const Statistics& statistics) {
                  families.emplace_back(
                      MakeFamily(distribution.name, MetricType::Histogram, distribution.help)));
   }
+  Append(OwnerMetrics(statistics.owners), families);
   Append(TrialMetrics(statistics), families);
   Append(monitoring::WorkerMetrics(statistics.workers), families);
   return families;

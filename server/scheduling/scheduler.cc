@@ -324,8 +324,11 @@ absl::StatusOr<Decisions> Scheduler::Grant(absl::string_view worker, absl::Time 
   lease.worker = std::string(worker);
   lease.size = static_cast<int32_t>(pack.size());
   Renew(token, lease, now);
-  decisions.leases.push_back(
-      {.token = token, .worker = lease.worker, .granted = true, .size = lease.size});
+  decisions.leases.push_back({.token = token,
+                              .worker = lease.worker,
+                              .granted = true,
+                              .size = lease.size,
+                              .owner = TraitsOf(trials_.at(pack.front()).data).owner});
   for (const TrialKey key : pack) {
     Trial& trial = trials_.at(key);
     Dequeue(trial);

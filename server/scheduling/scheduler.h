@@ -93,8 +93,9 @@ struct LeaseChange {
   Token token = 0;
   std::string worker;
   bool granted = false;
-  // Number of trials when granted.
+  // Number of trials when granted, and whose they are.
   int32_t size = 0;
+  std::string owner;
 };
 
 // Must be recorded in this order.

@@ -152,6 +152,8 @@ struct LeaseRecord {
   absl::Time grant_time = NoTime();
   // Number of trials when granted. 0 if an older release did not record it.
   int32_t size = 0;
+  // Owner of the trials when granted. Empty if an older release did not record it. Written only.
+  std::string owner;
 };
 
 }  // namespace lengthwise::server

@@ -152,12 +152,14 @@ absl::string_view StorageReader::name() const { return connection_.path(); }
 
 absl::StatusOr<std::optional<ExperimentRecord>> StorageReader::FindExperiment(
     absl::string_view id) {
+  RETURN_IF_ERROR(StoreCounts());
   return First<ExperimentRecord>(
       connection_.Query(LENGTHWISE_EXPERIMENT_COLUMNS "WHERE id = ?1", id), ReadExperiment);
 }
 
 absl::StatusOr<std::optional<ExperimentRecord>> StorageReader::FindRequest(
     absl::string_view request_id) {
+  RETURN_IF_ERROR(StoreCounts());
   return First<ExperimentRecord>(
       connection_.Query(LENGTHWISE_EXPERIMENT_COLUMNS "WHERE request_id = ?1", request_id),
       ReadExperiment);
@@ -236,6 +238,7 @@ absl::StatusOr<absl::flat_hash_map<std::string, int64_t>> StorageReader::PackKey
 
 absl::StatusOr<std::vector<ExperimentRecord>> StorageReader::ListExperiments(
     int64_t before, const std::string& owner, int64_t limit) {
+  RETURN_IF_ERROR(StoreCounts());
   const int64_t bound = before > 0 ? before : INT64_MAX;
   return All<ExperimentRecord>(connection_.Query(LENGTHWISE_EXPERIMENT_COLUMNS
                                                  "WHERE key < ?1 AND (?2 = '' OR owner = ?2) "
@@ -305,6 +308,24 @@ absl::StatusOr<std::vector<HoldRecord>> StorageReader::ListHolds() {
                          [](const SqliteStatement& row) -> HoldRecord {
                            return {.worker = row.String(0), .why = row.String(1)};
                          });
+}
+
+absl::StatusOr<std::vector<v1::OwnerUsage>> StorageReader::ListUsage(absl::Time now) {
+  return All<v1::OwnerUsage>(
+      connection_.Query(
+          "SELECT owner, sum(trials), sum(steps), sum(worker_time) FROM ("
+          "SELECT owner, trials, steps, worker_time FROM usage UNION ALL "
+          "SELECT owner, 0, 0, max(0, ?1 - grant_time) FROM leases WHERE owner <> '') "
+          "GROUP BY owner",
+          now),
+      [](const SqliteStatement& row) {
+        v1::OwnerUsage usage;
+        usage.set_owner(row.String(0));
+        usage.set_trials(row.Int(1));
+        usage.set_steps(row.Int(2));
+        usage.set_worker_seconds(static_cast<double>(row.Int(3)) * 1e-6);
+        return usage;
+      });
 }
 
 absl::StatusOr<std::vector<int64_t>> StorageReader::ListCancelledTrials(int64_t token) {
@@ -427,11 +448,13 @@ absl::StatusOr<int64_t> StorageReader::LastSequence(int64_t trial, int32_t attem
 }
 
 absl::StatusOr<int64_t> StorageReader::CountUnendedTrials(absl::string_view owner) {
+  RETURN_IF_ERROR(StoreCounts());
   return Number(connection_.Query(
       "SELECT coalesce(sum(queued + running), 0) FROM experiments WHERE owner = ?1", owner));
 }
 
 absl::StatusOr<v1::TrialCounts> StorageReader::TotalCounts() {
+  RETURN_IF_ERROR(StoreCounts());
   SqliteStatement query = connection_.Query(
       "SELECT coalesce(sum(queued), 0), coalesce(sum(running), 0), coalesce(sum(succeeded), 0), "
       "coalesce(sum(failed), 0), coalesce(sum(cancelled), 0) FROM experiments");

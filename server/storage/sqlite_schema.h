@@ -14,7 +14,7 @@ namespace lengthwise::server {
 // `PRAGMA application_id` of our files ("Lnwz").
 inline constexpr int64_t kApplicationId = 0x4c6e777a;
 // The schema version that this release reads and writes.
-inline constexpr int64_t kSchemaVersion = 8;
+inline constexpr int64_t kSchemaVersion = 9;
 
 // First character of the ids of deleted experiments that still have rows. No other id starts with
 // it.

@@ -183,34 +183,6 @@ absl::Status StorageWriter::StoreCounts() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::optional<ExperimentRecord>> StorageWriter::FindExperiment(
-    absl::string_view id) {
-  if (absl::Status status = StoreCounts(); !status.ok()) return status;
-  return StorageReader::FindExperiment(id);
-}
-
-absl::StatusOr<std::optional<ExperimentRecord>> StorageWriter::FindRequest(
-    absl::string_view request_id) {
-  if (absl::Status status = StoreCounts(); !status.ok()) return status;
-  return StorageReader::FindRequest(request_id);
-}
-
-absl::StatusOr<std::vector<ExperimentRecord>> StorageWriter::ListExperiments(
-    int64_t before, const std::string& owner, int64_t limit) {
-  if (absl::Status status = StoreCounts(); !status.ok()) return status;
-  return StorageReader::ListExperiments(before, owner, limit);
-}
-
-absl::StatusOr<int64_t> StorageWriter::CountUnendedTrials(absl::string_view owner) {
-  if (absl::Status status = StoreCounts(); !status.ok()) return status;
-  return StorageReader::CountUnendedTrials(owner);
-}
-
-absl::StatusOr<v1::TrialCounts> StorageWriter::TotalCounts() {
-  if (absl::Status status = StoreCounts(); !status.ok()) return status;
-  return StorageReader::TotalCounts();
-}
-
 absl::Status StorageWriter::UpdateTrial(const TrialRecord& trial, v1::TrialState previous) {
   absl::Status status = connection_.Run(
       "UPDATE trials SET state = ?2, reason = ?3, attempt = ?4, failures = ?5, "
@@ -248,12 +220,25 @@ absl::Status StorageWriter::DeleteWorkerEvents(int64_t trial, int64_t after_posi
 
 absl::Status StorageWriter::InsertLease(const LeaseRecord& lease) {
   return connection_.Run(
-      "INSERT INTO leases (token, worker, grant_time, size) VALUES (?1, ?2, ?3, ?4)", lease.token,
-      lease.worker, lease.grant_time, lease.size);
+      "INSERT INTO leases (token, worker, grant_time, size, owner) VALUES (?1, ?2, ?3, ?4, ?5)",
+      lease.token, lease.worker, lease.grant_time, lease.size, lease.owner);
 }
 
-absl::Status StorageWriter::DeleteLease(int64_t token) {
+absl::Status StorageWriter::DeleteLease(int64_t token, absl::Time end) {
+  RETURN_IF_ERROR(connection_.Run(
+      "INSERT INTO usage (owner, worker_time) SELECT owner, max(0, ?2 - grant_time) FROM leases "
+      "WHERE token = ?1 AND owner <> '' ON CONFLICT (owner) DO UPDATE SET "
+      "worker_time = worker_time + excluded.worker_time",
+      token, end));
   return connection_.Run("DELETE FROM leases WHERE token = ?1", token);
+}
+
+absl::Status StorageWriter::AddUsage(int64_t experiment, int64_t trials, int64_t steps) {
+  return connection_.Run(
+      "INSERT INTO usage (owner, trials, steps) SELECT owner, ?2, ?3 FROM experiments "
+      "WHERE key = ?1 ON CONFLICT (owner) DO UPDATE SET trials = trials + excluded.trials, "
+      "steps = steps + excluded.steps",
+      experiment, trials, steps);
 }
 
 absl::Status StorageWriter::PutHold(const HoldRecord& hold) {

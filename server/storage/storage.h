@@ -36,8 +36,8 @@ class StorageReader {
   absl::string_view name() const;
 
   // The Find functions return nullopt if there is no such record.
-  virtual absl::StatusOr<std::optional<ExperimentRecord>> FindExperiment(absl::string_view id);
-  virtual absl::StatusOr<std::optional<ExperimentRecord>> FindRequest(absl::string_view request_id);
+  absl::StatusOr<std::optional<ExperimentRecord>> FindExperiment(absl::string_view id);
+  absl::StatusOr<std::optional<ExperimentRecord>> FindRequest(absl::string_view request_id);
   // The request that created a deleted experiment.
   absl::StatusOr<std::optional<DeletedRequest>> FindDeletedRequest(absl::string_view request_id);
   // Returns true if the id belonged to a deleted experiment.
@@ -52,9 +52,9 @@ class StorageReader {
   absl::StatusOr<absl::flat_hash_map<std::string, int64_t>> PackKeys(int64_t experiment);
 
   // Newest first: experiments with keys below `before` (0: all) of `owner` (empty: all owners).
-  virtual absl::StatusOr<std::vector<ExperimentRecord>> ListExperiments(int64_t before,
-                                                                        const std::string& owner,
-                                                                        int64_t limit);
+  absl::StatusOr<std::vector<ExperimentRecord>> ListExperiments(int64_t before,
+                                                                const std::string& owner,
+                                                                int64_t limit);
   // In the order of the grid, from `first_index` on.
   absl::StatusOr<std::vector<TrialRecord>> ListTrials(int64_t experiment, int32_t first_index,
                                                       const TrialFilter& filter, int64_t limit);
@@ -68,6 +68,9 @@ class StorageReader {
   absl::StatusOr<std::vector<LeaseRecord>> ListLeases();
   // By worker.
   absl::StatusOr<std::vector<HoldRecord>> ListHolds();
+  // What owners have used until `now`: trials, steps and worker_seconds. Without those who have
+  // used nothing.
+  absl::StatusOr<std::vector<v1::OwnerUsage>> ListUsage(absl::Time now);
   // CANCELLED trials whose newest lease is `token`.
   absl::StatusOr<std::vector<int64_t>> ListCancelledTrials(int64_t token);
   // In ascending order of key, from keys above `after` on.
@@ -103,13 +106,16 @@ class StorageReader {
   absl::StatusOr<int64_t> LastSequence(int64_t trial, int32_t attempt);
 
   // Number of queued and running trials in all experiments of an owner.
-  virtual absl::StatusOr<int64_t> CountUnendedTrials(absl::string_view owner);
+  absl::StatusOr<int64_t> CountUnendedTrials(absl::string_view owner);
   // Sums over all experiments.
-  virtual absl::StatusOr<v1::TrialCounts> TotalCounts();
+  absl::StatusOr<v1::TrialCounts> TotalCounts();
   // Queue time of the oldest queued trial. NoTime() if none is queued.
   absl::StatusOr<absl::Time> OldestQueued();
 
  protected:
+  // Called before experiments' counts and end times are read.
+  virtual absl::Status StoreCounts() { return absl::OkStatus(); }
+
   SqliteConnection& connection_;
 };
 
@@ -121,16 +127,6 @@ class StorageWriter : public StorageReader {
   StorageWriter(SqliteConnection& connection, int64_t epoch,
                 std::function<void(const absl::Status&)> on_lost)
       : StorageReader(connection), epoch_(epoch), on_lost_(std::move(on_lost)) {}
-
-  // These have the collected counts written first.
-  absl::StatusOr<std::optional<ExperimentRecord>> FindExperiment(absl::string_view id) override;
-  absl::StatusOr<std::optional<ExperimentRecord>> FindRequest(
-      absl::string_view request_id) override;
-  absl::StatusOr<std::vector<ExperimentRecord>> ListExperiments(int64_t before,
-                                                                const std::string& owner,
-                                                                int64_t limit) override;
-  absl::StatusOr<int64_t> CountUnendedTrials(absl::string_view owner) override;
-  absl::StatusOr<v1::TrialCounts> TotalCounts() override;
 
   virtual absl::Status Begin();
   // OK means durable. Otherwise the transaction was rolled back.
@@ -157,7 +153,10 @@ class StorageWriter : public StorageReader {
   // explain what went wrong.
   absl::Status DeleteWorkerEvents(int64_t trial, int64_t after_position);
   absl::Status InsertLease(const LeaseRecord& lease);
-  absl::Status DeleteLease(int64_t token);
+  // The time from its grant to `end` counts as used by the owner of its trials.
+  absl::Status DeleteLease(int64_t token, absl::Time end);
+  // Counts trials and steps as used by the experiment's owner.
+  absl::Status AddUsage(int64_t experiment, int64_t trials, int64_t steps);
   // Replaces the hold of the same worker.
   absl::Status PutHold(const HoldRecord& hold);
   absl::Status DeleteHold(absl::string_view worker);
@@ -186,8 +185,8 @@ class StorageWriter : public StorageReader {
   // Deletes a part of an experiment's rows: events, then trials, then the rest.
   absl::Status DeleteRows(int64_t experiment);
   absl::StatusOr<bool> GiveBackSpace();
-  // Writes counts_ to the experiments' rows. Must be called before the counts are read.
-  absl::Status StoreCounts();
+  // Writes counts_ to the experiments' rows.
+  absl::Status StoreCounts() override;
 
   const int64_t epoch_;
   const std::function<void(const absl::Status&)> on_lost_;

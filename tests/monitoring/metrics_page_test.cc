@@ -95,8 +95,8 @@ class MetricsPageTest : public testing::Test {
 std::unique_ptr<SmallRun> MetricsPageTest::run_;
 
 TEST_F(MetricsPageTest, DocumentsTheServersMetrics) {
-  ExpectExported(run_->server_metrics(), {"Scheduler", "Store", "Calls and watchers", "Workers",
-                                          "Running trials", "Every program"});
+  ExpectExported(run_->server_metrics(), {"Scheduler", "Store", "Owners", "Calls and watchers",
+                                          "Workers", "Running trials", "Every program"});
 }
 
 TEST_F(MetricsPageTest, DocumentsAWorkersMetrics) {

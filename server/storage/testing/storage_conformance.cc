@@ -509,7 +509,7 @@ TEST_P(StorageConformanceTest, TokensAscendAfterLeasesAreDeleted) {
   ASSERT_TRUE(writer().Begin().ok());
   for (const int64_t token : {1, 2}) {
     ASSERT_TRUE(writer().InsertLease({.token = token, .worker = "w"}).ok());
-    ASSERT_TRUE(writer().DeleteLease(token).ok());
+    ASSERT_TRUE(writer().DeleteLease(token, NoTime()).ok());
   }
   ASSERT_TRUE(writer().Commit().ok());
   Reopen();
