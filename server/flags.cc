@@ -14,6 +14,7 @@
 #include "rpc/address.h"
 #include "server/security/token_records.h"
 #include "server/storage/sqlite_schema.h"
+#include "specification/checks.h"
 
 namespace lengthwise::server {
 namespace {
@@ -36,6 +37,10 @@ std::string CheckInterval(const std::string& text) {
                  value <= absl::Hours(24)
              ? ""
              : "not from 10ms to 24h";
+}
+
+std::string CheckRetention(const std::string& text) {
+  return specification::ParseRetention(text) ? "" : "no time";
 }
 
 void AddDuration(Command command, const std::string& name, absl::Duration& value,
@@ -218,6 +223,14 @@ std::variant<Flags, int> ParseFlags(int argc, const char* const* argv) {
                  "several times as much memory for a moment")
       .Range(int64_t{1} << 20, int64_t{1} << 32)
       .ShowDefault();
+  command
+      .AddOption(
+          "--retention TIME", flags.retention,
+          "Time from an experiment's end after which its checkpoints, models, attention maps "
+          "and projections are deleted, such as 90d; other results stay. A specification's "
+          "`retention` overrides it")
+      .Check(CheckRetention, "a time such as 90d or 12h, or forever")
+      .ShowDefault();
   AddDuration(
       command, "--lease_duration", flags.core.lease_duration,
       "Lease duration. A lease expires after this long without a heartbeat, and its trials are "
@@ -282,6 +295,8 @@ std::variant<Flags, int> ParseFlags(int argc, const char* const* argv) {
     std::cerr << "lengthwise_server: " << wrong << "\n";
     return 2;
   }
+  const absl::Duration retention = *specification::ParseRetention(flags.retention);
+  if (retention < absl::InfiniteDuration()) flags.core.retention = retention;
   flags.core.python_networks_from = ParseRole(flags.python_networks_from);
   // A private server's disk is its user's, who need not ask it to free space.
   if (!flags.is_private) flags.core.reserve_bytes = kReserveBytes;

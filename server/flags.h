@@ -47,6 +47,8 @@ struct Flags {
   bool insecure_metrics = false;
   bool insecure_s3 = false;
   Quotas::Options quotas;
+  // As ExperimentSpecification.retention.
+  std::string retention = "forever";
   // A RoleName.
   std::string python_networks_from = "submitter";
   // Interval at which the server connects to its own address.

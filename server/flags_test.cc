@@ -48,7 +48,8 @@ TEST(Flags, AreParsed) {
   const Flags flags = std::get<Flags>(
       Parse({"--listen", "127.0.0.1:0", "--metrics_listen", "", "--data_dir=/d", "--max_trials=7",
              "--lease_duration=2s", "--heartbeat_interval=200ms", "--ready_file", "/r",
-             "--exit_with_parent", "--private", "--restore=/b", "--release_leases"}));
+             "--exit_with_parent", "--private", "--restore=/b", "--release_leases",
+             "--retention=90d", "--max_owner_bytes=5"}));
   EXPECT_EQ(flags.listen, "127.0.0.1:0");
   EXPECT_EQ(flags.metrics_listen, "");
   EXPECT_EQ(flags.core.data_dir, "/d");
@@ -58,6 +59,9 @@ TEST(Flags, AreParsed) {
   EXPECT_EQ(flags.ready_file, "/r");
   EXPECT_EQ(flags.core.restore_from, "/b");
   EXPECT_TRUE(flags.core.release_leases);
+  EXPECT_EQ(flags.core.retention, absl::Hours(24 * 90));
+  EXPECT_EQ(flags.core.max_owner_bytes, 5);
+  EXPECT_EQ(std::get<Flags>(Parse({"--retention=forever"})).core.retention, absl::ZeroDuration());
   EXPECT_TRUE(flags.exit_with_parent);
   EXPECT_TRUE(flags.is_private);
 }
@@ -73,6 +77,8 @@ TEST(Flags, InvalidFlagsAreNamed) {
   EXPECT_THAT(Refusal({"--listen=here"}), HasSubstr("--listen: got \"here\", expected HOST:PORT"));
   EXPECT_THAT(Refusal({"--listen=127.0.0.1:99999"}), HasSubstr("expected HOST:PORT"));
   EXPECT_THAT(Refusal({"--max_trials=0"}), HasSubstr("--max_trials"));
+  EXPECT_THAT(Refusal({"--retention=3"}),
+              HasSubstr("got \"3\", expected a time such as 90d or 12h, or forever"));
   EXPECT_THAT(Refusal({"--log_level=debug"}), HasSubstr("--log_level"));
   EXPECT_THAT(Refusal({"--lease_duration=fast"}),
               HasSubstr("--lease_duration: got \"fast\", expected a duration"));

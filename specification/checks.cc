@@ -324,6 +324,10 @@ void CheckFields(const v1::ExperimentSpecification& specification, Findings& fin
     findings.Add("description", "has control characters; expected text, lines and tabs");
   }
   CheckInteger("priority", specification.priority(), -1000, 1000, findings);
+  if (!specification.retention().empty() && !ParseRetention(specification.retention())) {
+    findings.Add("retention", "got \"", specification.retention(),
+                 "\", expected a time such as 90d or 12h, or forever");
+  }
   CheckLearningRates(specification, findings);
   CheckSeeds(specification, findings);
   CheckTraining(specification.training(), findings);

@@ -9,6 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "platform/flag_checks.h"
 #include "proto/specification.pb.h"
 #include "specification/catalogues.h"
 #include "specification/components.h"
@@ -23,6 +26,13 @@ namespace lengthwise::specification {
 inline constexpr size_t kMostName = 40;
 inline constexpr int32_t kMostLength = 100'000;
 inline constexpr int32_t kMostAttentionLength = 1'000;
+
+// Parses `retention`, a time above 0. "forever" is absl::InfiniteDuration(). nullopt for other text.
+inline std::optional<absl::Duration> ParseRetention(absl::string_view text) {
+  if (text == "forever") return absl::InfiniteDuration();
+  const std::optional<absl::Duration> time = platform::ParseDays(text);
+  return time > absl::ZeroDuration() ? time : std::nullopt;
+}
 
 // Reports an "unknown WHAT" unless the value is one of those accepted.
 void CheckOneOf(absl::string_view field, absl::string_view what, const std::string& value,

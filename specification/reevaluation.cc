@@ -69,6 +69,7 @@ v1::ExperimentSpecification ReevaluationSpecification(const v1::ExperimentSpecif
     specification.add_seeds(trial.weight_seed());
   }
   specification.set_keep(trial.keep());
+  specification.set_retention(experiment.retention());
   *specification.mutable_training() = trial.training();
   *specification.mutable_evaluation() = Changed(trial.evaluation(), changes);
   return specification;

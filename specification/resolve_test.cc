@@ -249,6 +249,20 @@ TEST(ResolveTest, KeepIsInEveryTrialButNotInThePack) {
   }
 }
 
+TEST(ResolveTest, RetentionIsInNoTrial) {
+  const absl::StatusOr<Grid> usual = ResolveWithDefaults(kSmall);
+  for (const std::string retention : {"90d", "1.5d", "12h", "forever"}) {
+    const absl::StatusOr<Grid> grid =
+        ResolveWithDefaults(absl::StrCat(kSmall, "\nretention: ", retention, "\n"));
+    ASSERT_TRUE(grid.ok()) << grid.status();
+    EXPECT_EQ(grid->specification.retention(), retention);
+    for (size_t i = 0; i < grid->trials.size(); ++i) {
+      EXPECT_EQ(grid->trials[i].pack->specification.SerializeAsString(),
+                usual->trials[i].pack->specification.SerializeAsString());
+    }
+  }
+}
+
 TEST(ResolveTest, GivesTheSameGridForYamlJsonAndTextProto) {
   const absl::StatusOr<Grid> yaml = ResolveWithDefaults(kSmall);
   const absl::StatusOr<Grid> json = ResolveWithDefaults(

@@ -3,13 +3,12 @@
 #include <string>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "client/commands/commands.h"
 #include "client/display/table.h"
+#include "platform/flag_checks.h"
 #include "platform/status_macros.h"
 #include "proto/role_name.h"
 #include "rpc/token.h"
@@ -145,12 +144,7 @@ absl::StatusOr<int> WhoAmI(Program& program) {
 }  // namespace
 
 absl::StatusOr<absl::Duration> ParseTime(const std::string& option, const std::string& text) {
-  absl::string_view days = text;
-  double number = 0;
-  absl::Duration time;
-  const bool is_time = absl::ConsumeSuffix(&days, "d") && absl::SimpleAtod(days, &number);
-  if (is_time) time = absl::Hours(24 * number);
-  if ((is_time || absl::ParseDuration(text, &time)) && time >= absl::ZeroDuration()) return time;
+  if (const auto time = platform::ParseDays(text)) return *time;
   return absl::InvalidArgumentError(
       absl::StrCat(option, ": \"", text, "\" is not a time such as 90d or 12h"));
 }

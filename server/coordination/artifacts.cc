@@ -347,7 +347,8 @@ absl::StatusOr<StoredModel> Artifacts::FindModel(absl::string_view trial_name, b
   if (model.has_value()) return *std::move(model);
   return absl::NotFoundError(absl::StrCat(
       trial_name, " has no stored model: it is ", v1::TrialState_Name(trial.state),
-      HasEnded(trial.state) ? " and stored none, or its specification keeps nothing (`keep`)"
+      HasEnded(trial.state) ? " and stored none, its specification keeps nothing (`keep`), or its "
+                              "model was deleted after the retention"
                             : " and has stored no checkpoint yet"));
 }
 

@@ -224,7 +224,11 @@ Core::Core(const CoreOptions& options, Dependencies dependencies,
                  [this](const absl::Status& status) {
                    return absl::IsResourceExhausted(status) && reserve_->GiveUp();
                  },
-             .housekeep = [this] { return artifact_store_->DeleteUnusedUploads(); }},
+             .housekeep =
+                 [this] {
+                   Expire();
+                   return artifact_store_->DeleteUnusedUploads();
+                 }},
             clock_, engine_.ledger, waiting_),
       sweeper_(*storage_, *artifact_store_, loop_),
       event_log_(*storage_, running_trials_),
@@ -253,6 +257,21 @@ void Core::ReleaseLeases() {
                  "cannot release the leases of an earlier server, which expire as usual: ",
                  status.message());
            }});
+}
+
+void Core::Expire(Ledger::Expiry expiry) {
+  loop_.PostCommand({.apply = [this, expiry]() -> CommandLoop::Answer {
+                       // A copy, because a command that failed may be applied again.
+                       Ledger::Expiry next = expiry;
+                       // Commit fails after an error of the store, and the next housekeeping tries
+                       // again.
+                       if (!engine_.ledger.Expire(options_.retention, next).value_or(false)) {
+                         return nullptr;
+                       }
+                       return [this, next] { Expire(next); };
+                     },
+                     .fail = [](const absl::Status&) {},
+                     .frees_space = true});
 }
 
 std::string Core::Fault(bool running) const {

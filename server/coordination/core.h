@@ -74,6 +74,9 @@ struct CoreOptions {
   int64_t max_unended_trials = 1'000'000;
   // Disk use of one owner's experiments in bytes from which nothing more is accepted. 0: no limit.
   int64_t max_owner_bytes = 0;
+  // How long checkpoints and maps stay after an experiment's end, unless its specification says so.
+  // 0: for ever.
+  absl::Duration retention;
   // Maximum size of an artifact in bytes.
   int64_t max_artifact_bytes = int64_t{8} << 30;
   // Maximum size of a file of examples in bytes.
@@ -162,6 +165,8 @@ class Core {
 
   // Posts a command that requeues the trials of all leases. Call it before the loop starts.
   void ReleaseLeases();
+  // Posts commands that delete what the retention no longer keeps, one after the other.
+  void Expire(Ledger::Expiry expiry = {});
   // On the loop's thread.
   void Publish(CommittedGroup group);
   // Posts a command that has the artifacts swept. Call it before the loop starts.

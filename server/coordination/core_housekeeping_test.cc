@@ -419,6 +419,82 @@ TEST_F(CoreHousekeepingTest, ModelThatWasNotKeptIsNotFound) {
   EXPECT_THAT(status.message(), HasSubstr("its specification keeps nothing"));
 }
 
+TEST_F(CoreHousekeepingTest, RetentionDeletesArtifactsAndLeavesResults) {
+  coordinator_.Close();
+  coordinator_.options().retention = absl::Hours(24);
+  ASSERT_EQ(coordinator_.Open(), absl::OkStatus());
+  ASSERT_EQ(coordinator_.Register("w"), absl::OkStatus());
+  const auto train = [&](const std::string& retention) {
+    const std::string trial = Create("weights", 1, retention) + "/trials/lr0-seed0";
+    const v1::Lease lease = coordinator_.Acquire("w");
+    Train(lease);
+    v1::Event map = PointsEvent(lease, 0, 4, 30);
+    v1::AttentionMap& attention = *map.mutable_attention_map();
+    attention.set_length(1);
+    attention.add_tokens(0);
+    attention.add_positions(0);
+    attention.set_layers(1);
+    attention.set_heads(1);
+    attention.set_probabilities(std::string(4, '\0'));
+    v1::Event projected = PointsEvent(lease, 0, 5, 30);
+    v1::Projection& projection = *projected.mutable_projection();
+    projection.set_fitted_length(1);
+    projection.set_length(1);
+    projection.set_sequences(1);
+    projection.set_tokens(1);
+    projection.set_depths(1);
+    projection.set_coordinates(std::string(8, '\0'));
+    projection.add_explained_variance(0.5);
+    projection.add_explained_variance(0.5);
+    EXPECT_EQ(coordinator_.Send(lease, {map, projected, AccuraciesEvent(lease, 0, 6, 30, {1})})
+                  ->acknowledged_sequence(),
+              6);
+    End(lease, v1::Outcome::COMPLETED, /*sequence=*/7);
+    return trial;
+  };
+  const std::string usual = train(""), soon = train("12h"), never = train("forever");
+  const auto is_gone = [&](const std::string& trial) {
+    const absl::Time deadline = absl::Now() + absl::Minutes(1);
+    while (Model(*coordinator_, trial).ok() && absl::Now() < deadline) coordinator_->loop().Flush();
+    return absl::IsNotFound(Model(*coordinator_, trial).status());
+  };
+  const size_t events = coordinator_.History(soon).size();
+  coordinator_.Pause(absl::Hours(13));
+  EXPECT_TRUE(is_gone(soon));
+  EXPECT_TRUE(Model(*coordinator_, usual).ok());
+  EXPECT_THAT(Artifacts(), SizeIs(2));
+  EXPECT_THAT(coordinator_.History(soon), SizeIs(events - 2)) << "without map and projection";
+  EXPECT_THAT(coordinator_.History(usual), SizeIs(events));
+  const auto trial = coordinator_->reads().GetTrial(soon);
+  EXPECT_EQ(trial->state(), v1::SUCCEEDED);
+  EXPECT_TRUE(trial->has_outcome());
+  coordinator_.Pause(absl::Hours(12));
+  EXPECT_TRUE(is_gone(usual));
+  EXPECT_TRUE(Model(*coordinator_, never).ok());
+  EXPECT_THAT(Artifacts(), SizeIs(1));
+}
+
+TEST_F(CoreHousekeepingTest, RetentionCountsFromTheNewestEnd) {
+  const std::string experiment = Create("weights", 1, "12h");
+  const std::string trial = experiment + "/trials/lr0-seed0";
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_EQ(coordinator_.Register("w"), absl::OkStatus());
+    const v1::Lease lease = coordinator_.Acquire("w");
+    ASSERT_THAT(lease.trials(), SizeIs(1));
+    EXPECT_EQ(lease.trials(0).checkpoint_step(), 0);
+    Train(lease);
+    End(lease, v1::Outcome::FAILED_PERMANENTLY);
+    coordinator_.Pause(absl::Hours(11));
+    coordinator_->loop().Flush();
+    EXPECT_TRUE(Model(*coordinator_, trial).ok());
+    coordinator_.Pause(absl::Hours(2));
+    const absl::Time deadline = absl::Now() + absl::Minutes(1);
+    while (!Artifacts().empty() && absl::Now() < deadline) coordinator_->loop().Flush();
+    EXPECT_THAT(Artifacts(), IsEmpty());
+    ASSERT_TRUE(coordinator_.Retry(experiment, {v1::FAILED}).ok());
+  }
+}
+
 TEST_F(CoreHousekeepingTest, DamagedModelIsNotServed) {
   const std::string trial = Create("weights") + "/trials/lr0-seed0";
   const v1::Lease lease = coordinator_.Acquire("w");

@@ -14,6 +14,13 @@
 #include "server/coordination/retention.h"
 
 namespace lengthwise::server {
+namespace {
+
+// Trials whose attention maps are deleted in one transaction. Each may have some MiB.
+constexpr int64_t kExpiredAtOnce = 16;
+
+}  // namespace
+
 ScheduledTrial ToScheduled(const TrialRecord& record) {
   ScheduledTrial trial = {.key = record.key,
                           .pack = record.pack,
@@ -258,6 +265,35 @@ absl::Status Ledger::StoreCheckpoint(TrialRecord& trial, int64_t step) {
                              .trial = trial.id,
                              .sha256 = oldest->sha256(),
                              .attempt = trial.attempt});
+}
+
+absl::StatusOr<bool> Ledger::Expire(absl::Duration retention, Expiry& expiry) {
+  // Again for each part: a trial may have been retried since the last.
+  ASSIGN_OR_RETURN(const int64_t found,
+                   store_.FindExpired(expiry.experiment, clock_.wall(), retention));
+  if (found == 0) return false;
+  if (found != expiry.experiment) expiry = {.experiment = found};
+  ASSIGN_OR_RETURN(const std::vector<int64_t> trials,
+                   store_.ListTrialsWithArtifacts(found, expiry.next_index, kExpiredAtOnce));
+  if (trials.empty()) {
+    RETURN_IF_ERROR(store_.SetExpired(found));
+    return true;
+  }
+  for (const int64_t key : trials) {
+    ASSIGN_OR_RETURN(TrialRecord trial, GetTrial(key));
+    if (std::exchange(expiry.next_index, trial.index + 1) == 0) {
+      effects_.log.emplace_back(
+          platform::LogLevel::kInfo,
+          absl::StrCat("deleting the checkpoints and maps of ", trial.experiment_id,
+                       ", which ended longer ago than its retention"));
+    }
+    trial.checkpoint_step = 0;
+    RETURN_IF_ERROR(store_.UpdateTrial(trial, trial.state));
+    RETURN_IF_ERROR(store_.DeleteMaps(key));
+    RETURN_IF_ERROR(store_.InsertSweep({.experiment = trial.experiment_id, .trial = trial.id}));
+    effects_.experiments.insert(trial.experiment_id);
+  }
+  return true;
 }
 
 absl::Status Ledger::Retain(TrialRecord& trial) {

@@ -91,6 +91,16 @@ class Ledger {
   // The checkpoint before the newest kKeptCheckpoints is swept.
   absl::Status StoreCheckpoint(TrialRecord& trial, int64_t step);
 
+  // Progress of Expire. Each call handles a part in a transaction of its own.
+  struct Expiry {
+    int64_t experiment = 0;  // key
+    int32_t next_index = 0;  // of its first trial that was not handled
+  };
+  // Deletes the attention maps, and has the checkpoints swept, of some trials whose experiment
+  // ended longer ago than its retention, or `retention` if it has none (0: for ever). True if there
+  // may be more.
+  absl::StatusOr<bool> Expire(absl::Duration retention, Expiry& expiry);
+
   // INTERNAL if the store has no such trial.
   absl::StatusOr<TrialRecord> GetTrial(int64_t key);
 

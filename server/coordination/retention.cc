@@ -39,7 +39,9 @@ absl::StatusOr<bool> IsUnneeded(StorageReader& reader, const SweepRecord& sweep,
   ASSIGN_OR_RETURN(const auto trial, reader.FindTrial(sweep.experiment, sweep.trial));
   if (!trial.has_value()) return false;  // the experiment's own record deletes it
   int64_t kept = kKeptCheckpoints;
-  if (HasEnded(trial->state)) {
+  if (HasEnded(trial->state) && trial->checkpoint_step == 0) {
+    kept = 0;
+  } else if (HasEnded(trial->state)) {
     ASSIGN_OR_RETURN(const auto pack, reader.FindPack(trial->pack));
     kept = CheckpointsThatStay(pack.value_or(PackRecord()), trial->state);
   } else if (sweep.sha256.empty() || trial->attempt != sweep.attempt) {

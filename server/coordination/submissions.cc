@@ -13,6 +13,7 @@
 #include "proto/trial_counts.h"
 #include "rpc/status.h"
 #include "server/coordination/names.h"
+#include "specification/checks.h"
 #include "specification/examples.h"
 #include "specification/reevaluation.h"
 
@@ -63,6 +64,10 @@ int64_t DataBytes(const v1::ExperimentSpecification& specification) {
     bytes += file.bytes;
   }
   return bytes;
+}
+
+absl::Duration RetentionOf(const v1::ExperimentSpecification& specification) {
+  return specification::ParseRetention(specification.retention()).value_or(absl::ZeroDuration());
 }
 
 // What makes two resolved specifications one experiment: all but the priority and the contents of
@@ -118,6 +123,7 @@ absl::StatusOr<Submission> Submissions::PrepareCreation(v1::CreateExperimentRequ
   record.owner = OwnerOf(request.owner());
   record.priority = specification.priority();
   record.specification = specification.SerializeAsString();
+  record.retention = RetentionOf(specification);
   record.create_time = ledger_.WallTime();
   if (request.has_specification_text()) {
     record.source = request.specification_text().SerializeAsString();
@@ -233,6 +239,7 @@ absl::StatusOr<Submission> Submissions::PrepareEvaluation(
   record.name = submission.grid.specification.name();
   record.priority = submission.grid.specification.priority();
   record.specification = submission.grid.specification.SerializeAsString();
+  record.retention = RetentionOf(submission.grid.specification);
 
   // Evaluate copies only files that are intact. Verifying them here keeps the reading off the
   // command loop, which then finds the result cached.

@@ -41,6 +41,9 @@ struct ExperimentRecord {
   absl::Time create_time = NoTime();
   absl::Time end_time = NoTime();
   v1::TrialCounts counts;
+  // How long the artifacts stay after the end: 0 as long as the server's default, infinite for
+  // ever. Written only.
+  absl::Duration retention;
 };
 
 // The properties that trials with one pack key share.

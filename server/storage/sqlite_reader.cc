@@ -276,6 +276,30 @@ absl::StatusOr<std::vector<int64_t>> StorageReader::ListTrialsInStates(
       ReadKey);
 }
 
+absl::StatusOr<int64_t> StorageReader::FindExpired(int64_t first, absl::Time now,
+                                                   absl::Duration retention) {
+  RETURN_IF_ERROR(StoreCounts());
+  // Without a row the number is 0.
+  return Number(connection_.Query(
+      "SELECT key FROM (SELECT key, id, end_time, expired_end, "
+      "CASE retention WHEN 0 THEN ?3 ELSE retention END AS kept FROM experiments WHERE key >= ?1) "
+      "WHERE kept > 0 AND end_time > 0 AND end_time <> expired_end AND end_time + kept <= ?2 "
+      "AND substr(id, 1, 1) <> '" LENGTHWISE_DELETED "' ORDER BY key LIMIT 1",
+      first, now, absl::ToInt64Microseconds(retention)));
+}
+
+absl::StatusOr<std::vector<int64_t>> StorageReader::ListTrialsWithArtifacts(int64_t experiment,
+                                                                            int32_t first_index,
+                                                                            int64_t limit) {
+  return All<int64_t>(
+      connection_.Query("SELECT key FROM trials t WHERE experiment = ?1 AND idx >= ?2 "
+                        "AND (checkpoint_step > 0 OR EXISTS (SELECT 1 FROM events e "
+                        "WHERE e.trial = t.key AND e.kind IN (?3, ?4))) ORDER BY idx LIMIT ?5",
+                        experiment, first_index, static_cast<int>(v1::Event::kAttentionMap),
+                        static_cast<int>(v1::Event::kProjection), limit),
+      ReadKey);
+}
+
 absl::Status StorageReader::ForEachUnendedTrial(
     const std::function<void(const TrialRecord&, const TrialPlacement&)>& take) {
   for (const v1::TrialState state : {v1::QUEUED, v1::RUNNING}) {

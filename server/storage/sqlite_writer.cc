@@ -113,11 +113,14 @@ absl::Status StorageWriter::InsertExperiment(ExperimentRecord& experiment) {
   }
   absl::Status status = connection_.Run(
       "INSERT INTO experiments (id, name, request_id, request_fingerprint, owner, "
-      "priority, specification, source, create_time, queued) "
-      "VALUES (?1, ?2, nullif(?3, ''), ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+      "priority, specification, source, create_time, queued, retention) "
+      "VALUES (?1, ?2, nullif(?3, ''), ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
       experiment.id, experiment.name, experiment.request_id, experiment.request_fingerprint,
       experiment.owner, experiment.priority, SqliteBlob{experiment.specification},
-      SqliteBlob{experiment.source}, experiment.create_time, experiment.counts.queued());
+      SqliteBlob{experiment.source}, experiment.create_time, experiment.counts.queued(),
+      experiment.retention == absl::InfiniteDuration()
+          ? int64_t{-1}
+          : absl::ToInt64Microseconds(experiment.retention));
   experiment.key = connection_.LastInsertRowId();
   return status;
 }
@@ -216,6 +219,17 @@ absl::Status StorageWriter::DeleteWorkerEvents(int64_t trial, int64_t after_posi
   return connection_.Run(
       "DELETE FROM events WHERE trial = ?1 AND position > ?2 AND sequence > 0 AND kind <> ?3",
       trial, after_position, static_cast<int>(v1::Event::kLogLine));
+}
+
+absl::Status StorageWriter::DeleteMaps(int64_t trial) {
+  may_have_space_ = true;
+  return connection_.Run("DELETE FROM events WHERE trial = ?1 AND kind IN (?2, ?3)", trial,
+                         static_cast<int>(v1::Event::kAttentionMap),
+                         static_cast<int>(v1::Event::kProjection));
+}
+
+absl::Status StorageWriter::SetExpired(int64_t key) {
+  return connection_.Run("UPDATE experiments SET expired_end = end_time WHERE key = ?1", key);
 }
 
 absl::Status StorageWriter::InsertLease(const LeaseRecord& lease) {

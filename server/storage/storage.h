@@ -62,6 +62,14 @@ class StorageReader {
   absl::StatusOr<std::vector<int64_t>> ListTrialsInStates(int64_t experiment,
                                                           absl::Span<const v1::TrialState> states);
 
+  // The smallest key, `first` or above, of an experiment that ended so long before `now` that its
+  // artifacts are no longer kept: its retention, or `retention` if it has none (0: for ever).
+  // 0 if there is none.
+  absl::StatusOr<int64_t> FindExpired(int64_t first, absl::Time now, absl::Duration retention);
+  // Keys of trials with a checkpoint, attention maps or projections, in the order of the grid.
+  absl::StatusOr<std::vector<int64_t>> ListTrialsWithArtifacts(int64_t experiment,
+                                                               int32_t first_index, int64_t limit);
+
   // All QUEUED and then all RUNNING trials of all experiments, in ascending order of key.
   absl::Status ForEachUnendedTrial(
       const std::function<void(const TrialRecord&, const TrialPlacement&)>& take);
@@ -152,6 +160,10 @@ class StorageWriter : public StorageReader {
   // Deletes the events that workers sent for a trial after a position. Keeps log lines, which
   // explain what went wrong.
   absl::Status DeleteWorkerEvents(int64_t trial, int64_t after_position);
+  // Deletes a trial's attention maps and projections.
+  absl::Status DeleteMaps(int64_t trial);
+  // FindExpired passes over the experiment until it ends again.
+  absl::Status SetExpired(int64_t experiment);
   absl::Status InsertLease(const LeaseRecord& lease);
   // The time from its grant to `end` counts as used by the owner of its trials.
   absl::Status DeleteLease(int64_t token, absl::Time end);

@@ -23,7 +23,7 @@ class CoreHousekeepingTest : public testing::Test {
     EXPECT_EQ(coordinator_.Register("w"), absl::OkStatus());
   }
 
-  std::string Create(const std::string& keep, int seeds = 1) {
+  std::string Create(const std::string& keep, int seeds = 1, const std::string& retention = "") {
     v1::CreateExperimentRequest request;
     v1::ExperimentSpecification& specification = *request.mutable_specification();
     specification.set_name("sort");
@@ -31,6 +31,7 @@ class CoreHousekeepingTest : public testing::Test {
     for (int seed = 0; seed < seeds; ++seed) specification.add_seeds(seed);
     specification.mutable_training()->set_steps(100);
     specification.set_keep(keep);
+    specification.set_retention(retention);
     const auto response = coordinator_.TryCreate(request);
     EXPECT_TRUE(response.ok()) << response.status();
     return response->experiment().name();
