@@ -27,7 +27,8 @@ inline constexpr size_t kMostName = 40;
 inline constexpr int32_t kMostLength = 100'000;
 inline constexpr int32_t kMostAttentionLength = 1'000;
 
-// Parses `retention`, a time above 0. "forever" is absl::InfiniteDuration(). nullopt for other text.
+// Parses `retention`, a time above 0. "forever" is absl::InfiniteDuration(). nullopt for other
+// text.
 inline std::optional<absl::Duration> ParseRetention(absl::string_view text) {
   if (text == "forever") return absl::InfiniteDuration();
   const std::optional<absl::Duration> time = platform::ParseDays(text);

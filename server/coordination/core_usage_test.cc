@@ -5,7 +5,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "platform/sha256.h"
-#include "server/coordination/test_coordinator.h"
+#include "server/coordination/testing/test_coordinator.h"
 
 namespace lengthwise::server {
 namespace {

@@ -21,7 +21,7 @@ RULES = (
      r"|.*_test\.cc|.*(fixture|fake_worker_service)\.h|tests/.*|benchmarks/.*",
      "messages alone are in the .pb.h; only a file that makes or answers calls needs the stubs"),
     (r"(ATen/ATen|torch/torch|torch/all)\.h",  # 8 s
-     r"models/layers/far_device\.cc",
+     r"models/layers/testing/far_device\.cc",
      "include ATen/core/Tensor.h and ATen/ops/NAME.h for each at::NAME"),
 )
 INCLUDE = re.compile(r'^#include ["<]([^">]+)[">]', re.MULTILINE)
