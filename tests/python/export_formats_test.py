@@ -201,6 +201,14 @@ class ExportTest(TestOfFiles):
             self.export("e-1/0", "csv", f"tables-{nanos}")
             self.assertTrue(self.lines(f"tables-{nanos}/loss_curves.csv")[1].endswith(",2023-11-14T22:13:21.123Z,0.3"))
 
+    def test_time_of_no_calendar_is_refused(self):
+        self.add_history(FIRST)
+        # Years of 19 digits, and of 6, for which the C library has another error.
+        for seconds in (2**62, 2**42):
+            self.server.histories[FIRST][0].time.seconds = seconds
+            with self.assertRaisesRegex(LengthwiseError, f"a time of {seconds} seconds, which no calendar has"):
+                self.export("e-1/0", "csv", f"tables-{seconds}")
+
     def test_json_is_one_document_with_the_same(self):
         self.add_history(FIRST)
         self.add_history(SECOND)

@@ -7,14 +7,13 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime, timezone
 from typing import BinaryIO
 
 import numpy
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from lengthwise._proto import event_pb2, experiment_service_pb2
-from lengthwise.events import name_of, score_or_none, sequence_counts
+from lengthwise.events import name_of, score_or_none, sequence_counts, to_datetime
 from lengthwise.exports.exporter import Exporter
 from lengthwise.names import label
 from lengthwise.rendering import Value, write_csv_rows
@@ -101,7 +100,7 @@ def _seed(seed: int) -> Value:
 
 
 def _utc_text(time: Timestamp) -> str:
-    whole = datetime.fromtimestamp(time.seconds, tz=timezone.utc)
+    whole = to_datetime(Timestamp(seconds=time.seconds))
     return f"{whole:%Y-%m-%dT%H:%M:%S}.{time.nanos // 1_000_000:03}Z"
 
 

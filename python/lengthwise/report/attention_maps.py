@@ -51,7 +51,8 @@ def maps_for_viewer(experiment: PlottedExperiment, max_bytes: int) -> MapsForVie
 def _as_dictionary(group: TrialGroup, one: AttentionMap) -> dict[str, Any]:
     catalogue = group.experiment.catalogue
     layers, heads = one.probabilities.shape[:2]
-    rounded = numpy.rint(255 * one.probabilities.clip(0, 1)).astype(numpy.uint8)
+    # A damaged history may have weights that are no numbers.
+    rounded = numpy.rint(255 * numpy.nan_to_num(one.probabilities).clip(0, 1)).astype(numpy.uint8)
     found = {
         "model": f"{catalogue.task_title(group.task)}, {group.name}",
         "input": f"input {one.input_number}" if one.input_number else f"{catalogue.axis(group.task)} {one.length}",
