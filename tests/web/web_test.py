@@ -460,6 +460,16 @@ class BrowserTest(WithExperiments):
                       "new KeyboardEvent('keydown', {key: 'Enter'}));}")
         page.wait_for("document.querySelector('.u-line').classList.contains('u-off')")
 
+    def test_charts_zoom_by_keyboard(self):
+        page = self.open(self.path)
+        chart = "document.querySelector('figure.chart .panels > div > div:last-child').chart"
+        page.wait_for(f"document.querySelector('figure.chart')?.picture && {chart}")
+        width = f"{chart}.scales.x.max - {chart}.scales.x.min"
+        whole = page.evaluate(width)
+        for key, part in (("+", 0.6), ("ArrowRight", 0.6), ("-", 0.996), ("Escape", 1)):
+            page.evaluate(f"{chart}.over.focus(); document.activeElement.dispatchEvent(new KeyboardEvent('keydown', {{key: '{key}'}}))")
+            page.wait_for(f"Math.abs(({width}) / {whole} - {part}) < 0.001")
+
     def test_attention_has_tokens_and_weights(self):
         page = self.open(self.trial_path)
         page.wait_for("document.querySelector('#attention-viewer output').textContent")
@@ -470,6 +480,14 @@ class BrowserTest(WithExperiments):
         weight = Numbers(2).attention()[1, 0, 1, 1]
         expected = f"input 2 (symbol 2) looks at input 2 (symbol 2): {round(100 * round(255 * float(weight)) / 255, 1)} %"
         self.assertEqual(page.evaluate("document.querySelector('#attention-viewer output').textContent"), expected)
+        # The address has what is chosen.
+        shown = page.evaluate("location.hash")
+        self.assertEqual(shown, "#attention=0,0,0,1,1")
+        other = chromium.Page(self.web.address(self.trial_path) + shown, DESKTOP, 900)
+        self.addCleanup(other.close)
+        other.wait_for("document.querySelector('#attention-viewer output').textContent")
+        chosen = "[...document.querySelectorAll('#attention-viewer select')].map((one) => one.selectedIndex).join()"
+        self.assertEqual(other.evaluate(chosen), "0,0,0,1,1")
 
 
 @unittest.skipIf(chromium.PROGRAM is None, chromium.WHY_NOT)

@@ -6,7 +6,8 @@
   const maps = JSON.parse(document.getElementById("attention-maps").textContent);
   const canvas = root.querySelector("canvas");
   const reading = root.querySelector("output");
-  const [modelChoice, inputChoice, sequenceChoice, layerChoice, headChoice] = root.querySelectorAll("select");
+  const choices = [...root.querySelectorAll("select")];
+  const [modelChoice, inputChoice, sequenceChoice, layerChoice, headChoice] = choices;
   // From dark to bright: cividis, as `lengthwise plot --figure attention` has it.
   const stops = [[0, 34, 78], [42, 63, 109], [87, 93, 109], [125, 124, 120], [165, 156, 116], [210, 192, 96], [254, 232, 56]];
 
@@ -160,10 +161,18 @@
   });
   canvas.addEventListener("pointerleave", draw);
   setOptions(modelChoice, [...models.keys()]);
-  modelChoice.addEventListener("change", chooseModel);
-  inputChoice.addEventListener("change", chooseInput);
-  sequenceChoice.addEventListener("change", chooseMap);
-  layerChoice.addEventListener("change", draw);
-  headChoice.addEventListener("change", draw);
+  // What is shown is in the address, after its #, so that a colleague sees the same.
+  const shown = /^#attention=([\d,]+)$/.exec(location.hash)?.[1].split(",") ?? [];
+  [chooseModel, chooseInput, chooseMap, draw, draw].forEach((follow, i) => {
+    choices[i].addEventListener("change", () => {
+      follow();
+      history.replaceState(null, "", `#attention=${choices.map((one) => one.selectedIndex)}`);
+    });
+  });
   chooseModel();
+  [chooseModel, chooseInput, chooseMap, draw, draw].forEach((follow, i) => {
+    if (shown[i] < choices[i].length) choices[i].selectedIndex = shown[i];
+    follow();
+  });
+  if (shown.length) root.scrollIntoView();
 })();

@@ -133,6 +133,20 @@ const Charts = (() => {
     };
   }
 
+  // How far a key moves both ends of the x-axis, in parts of it.
+  const KEYS = {"+": [0.2, -0.2], "-": [-0.33, 0.33], ArrowLeft: [-0.2, -0.2], ArrowRight: [0.2, 0.2]};
+
+  function zoom(u, event) {
+    const moves = KEYS[event.key];
+    if (!moves && event.key !== "Escape") return;
+    event.preventDefault();
+    u.zoomed = Boolean(moves);
+    if (!moves) return u.setData(u.data);
+    const {distr, min, max} = u.scales.x, [to, from] = distr === 3 ? [Math.log10, (value) => 10 ** value] : [Number, Number];
+    const width = to(max) - to(min);
+    u.setScale("x", {min: from(to(min) + moves[0] * width), max: from(to(max) + moves[1] * width)});
+  }
+
   function drawPanel(box, picture, panel) {
     Object.assign(box, {picture, panel});
     const shape = contents(picture, panel);
@@ -145,6 +159,8 @@ const Charts = (() => {
       box.kind = kind;
       box.chart = new uPlot(options(box, width, shape), shape.data, box);
       box.chart.over.addEventListener("dblclick", () => { box.chart.zoomed = false; });
+      box.chart.over.tabIndex = 0;
+      box.chart.over.addEventListener("keydown", (event) => zoom(box.chart, event));
       for (const name of box.querySelectorAll(".u-line th")) {
         name.tabIndex = 0;
         name.addEventListener("keydown", (event) => { if (event.key === "Enter") name.click(); });
