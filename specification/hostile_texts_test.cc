@@ -76,10 +76,9 @@ std::string Widened(const std::string& text, size_t before, size_t after) {
 
 // Ten levels of aliases, each ten times the size of the one before.
 std::string ManyLaughs() {
-  std::string text = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n";
+  std::string text = "laughs:\n- &a0 [x, x, x, x, x, x, x, x, x, x]\n";
   for (int i = 1; i < 10; ++i) {
-    absl::StrAppend(&text, "a", i, ": &a", i, " [", Repeated(absl::StrCat("*a", i - 1, ", "), 10),
-                    "]\n");
+    absl::StrAppend(&text, "- &a", i, " [", Repeated(absl::StrCat("*a", i - 1, ", "), 10), "]\n");
   }
   return text;
 }
