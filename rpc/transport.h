@@ -18,9 +18,9 @@ inline constexpr int kMaxMessageBytes = 8 << 20;
 inline constexpr int kMaxAnswerBytes = 64 << 20;
 // Maximum memory of a channel for what its peer sends. gRPC 1.51 receives a whole message before it
 // compares its size with the limit, so a peer could announce 4 GiB. At this limit it ends a call
-// with RESOURCE_EXHAUSTED instead. Twice the largest answer, because a call may receive the next
-// message while the caller parses the last.
-inline constexpr int kMaxReceivedBytes = 2 * kMaxAnswerBytes;
+// with RESOURCE_EXHAUSTED instead. Three times the largest answer: a call may receive the next
+// message while the caller parses the last, and on a busy machine gRPC frees the one before later.
+inline constexpr int kMaxReceivedBytes = 3 * kMaxAnswerBytes;
 
 // Keepalive: each side pings a connection with open calls after `interval_ms` without data, and
 // drops it if no answer arrives within `timeout_ms`. Both sides must use the same values; only
