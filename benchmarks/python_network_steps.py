@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """What the process of a user's module costs: steps a second of `lengthwise run` beside those of a plain loop.
 
-Both train the same module, the size of the paper's encoder, on batches of 128 sequences of 40 + 40 tokens, with one thread
-each for the module and for the worker. Alternates between the two, because the machine's speed drifts. First prints what
+Both train the same module, the size of the paper's encoder, on batches of 128 sequences of 40 + 40 tokens, or as --batch
+and --length say, with one thread each for the module and for the worker. Alternates between the two, because the machine's speed drifts. First prints what
 `lengthwise check` says of the module on this device.
 
-  python_network_steps.py [--steps N] [--rounds N] [--device DEVICE]
+  python_network_steps.py [--steps N] [--rounds N] [--device DEVICE] [--batch N] [--length N]
 
 On a GPU (`--device cuda:0`), the loop waits for it after the last step alone.
 
@@ -47,11 +47,12 @@ torch.set_num_threads(1)
 torch.manual_seed(0)
 net = Net(3, 2).to("DEVICE")
 optimizer = torch.optim.Adam(net.parameters(), 1e-3)
-inputs = torch.randint(3, (128, 80)), torch.arange(80).repeat(128, 1), torch.ones(128, 80, dtype=torch.bool)
-tokens, positions, mask, targets = (x.to("DEVICE") for x in (*inputs, torch.randint(2, (128, 40))))
+n = 2 * LENGTH
+inputs = torch.randint(3, (BATCH, n)), torch.arange(n).repeat(BATCH, 1), torch.ones(BATCH, n, dtype=torch.bool)
+tokens, positions, mask, targets = (x.to("DEVICE") for x in (*inputs, torch.randint(2, (BATCH, LENGTH))))
 def step():
     optimizer.zero_grad()
-    logits = net(tokens, positions, mask)[:, -40:]
+    logits = net(tokens, positions, mask)[:, -LENGTH:]
     torch.nn.functional.cross_entropy(logits.transpose(1, 2), targets).backward()
     torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
     optimizer.step()
@@ -73,8 +74,8 @@ tasks: reverse_string
 networks: [{name: python, file: net.py, class: Net}]
 encodings: own
 learning_rates: 1e-3
-training: {steps: STEPS, batch_size: 128, lengths: 40..40}
-evaluation: {lengths: 40, sequences: 1}
+training: {steps: STEPS, batch_size: BATCH, lengths: LENGTH..LENGTH}
+evaluation: {lengths: LENGTH, sequences: 1}
 """
 
 
@@ -90,6 +91,8 @@ def main():
     parser.add_argument("--steps", type=int, default=50)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--device", default="cpu")
+    parser.add_argument("--batch", type=int, default=128)
+    parser.add_argument("--length", type=int, default=40)
     arguments = parser.parse_args()
     lengthwise = os.path.abspath(os.environ.get("LENGTHWISE", "bazel-bin/client/lengthwise"))
     python = os.environ.get("LENGTHWISE_PYTHON_NETWORKS", "python3")
@@ -99,8 +102,10 @@ def main():
     plain, ours = [], []
     with tempfile.TemporaryDirectory() as folder:
         for name, text in (("net.py", MODULE), ("loop.py", LOOP), ("steps.yaml", SPECIFICATION)):
+            for option in ("steps", "device", "batch", "length"):
+                text = text.replace(option.upper(), str(getattr(arguments, option)))
             with open(os.path.join(folder, name), "w") as file:
-                file.write(text.replace("STEPS", str(arguments.steps)).replace("DEVICE", arguments.device))
+                file.write(text)
         subprocess.run([lengthwise, "check", "steps.yaml"], cwd=folder, check=False)
         for number in range(arguments.rounds):
             plain.append(float(output_of([python, "loop.py"], folder)))

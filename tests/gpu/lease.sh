@@ -28,8 +28,8 @@ find_libraries
 # what the parts before it left.
 parts=(rooflines:30 tests:45 variants:60 steps:120 races:40 kernel_times:50 module:40)
 [ $again = no ] || parts=(tests:30 variants:40 steps:90 races:30)
-device=cuda precision=bfloat16 packs=(30 1) lengths=(40 20) drawn=1..40 steps=60 slower=1
-[ $rehearse = no ] || device=cpu precision=float32 packs=(2 1) lengths=(2) drawn=1..2 steps=2 slower=4
+device=cuda precision=bfloat16 packs=(30 1) lengths=(40 20) drawn=1..40 steps=60 slower=1 batch=128
+[ $rehearse = no ] || device=cpu precision=float32 packs=(2 1) lengths=(2) drawn=1..2 steps=2 slower=4 batch=2
 step_program=("$BIN/benchmarks/training_step" --device $device --encoding randomized_relative --precisions $precision)
 steps_file=$results/steps.jsonl log=$results/log.txt
 : >"$steps_file"
@@ -48,6 +48,9 @@ tests_ran() {
 export results
 export -f tests_ran
 
+# each SECONDS: the most that each of the checks that follow takes.
+each() { limit=$(($1 * slower)); }
+
 # append NAME FILE COMMAND...: a check whose output is appended to the file as it comes, and whose
 # messages are appended to the log.
 append() { check "$1" bash -c 'exec "${@:3}" >>"$1" 2>>"$2"' _ "$2" "$log" "${@:3}"; }
@@ -57,15 +60,15 @@ feed_forward=("$BIN/models/layers/tests" --tests_of=models/layers/fused_layers_c
 
 rooflines() {
   step "rooflines"
-  limit=30
+  each 30
   append "rooflines" "$results/roofline.json" "$PYTHON" benchmarks/gpu_roofline.py
 }
 
 tests() {
   step "the kernels on tensor cores against double precision, and the same bits again"
-  limit=60
+  each 60
   check "attention on tensor cores" bash -c 'tests_ran "$@"' _ $rehearse "${native[@]}" "${attention[@]}" --gtest_filter='TensorAttentionCuda*'
-  limit=20
+  each 20
   check "feed-forward on tensor cores" bash -c 'tests_ran "$@"' _ $rehearse "${native[@]}" "${feed_forward[@]}"
 }
 
@@ -76,14 +79,14 @@ races() {
     return
   fi
   local racecheck=("${native[@]}" compute-sanitizer --tool racecheck --error-exitcode 3)
-  limit=30
+  each 30
   check "no races in attention" "${racecheck[@]}" "${attention[@]}" --gtest_filter='TensorAttentionCuda*.EveryVariant*'
   check "no races in the feed-forward layer" "${racecheck[@]}" "${feed_forward[@]}"
 }
 
 variants() {
   step "every variant of the kernels on tensor cores, at the batch of a step"
-  limit=60
+  each 60
   # --kernels auto logs the times of all variants when a pack begins.
   for pack in "${packs[@]}"; do
     append "packs of $pack" "$results/variants.txt" "${native[@]}" "${step_program[@]}" --kernels auto --packs "$pack" \
@@ -95,7 +98,7 @@ variants() {
 # New and old in turns, so that a clock that changes shows in both.
 steps() {
   step "whole steps: kernels by measurement, without tensor cores, LibTorch's operators, PyTorch's ensemble"
-  limit=60
+  each 60
   for pack in "${packs[@]}"; do
     for length in "${lengths[@]}" "$drawn"; do
       for kernels in auto fused; do
@@ -113,7 +116,7 @@ steps() {
 
 kernel_times() {
   step "each kernel of a step"
-  limit=50
+  each 50
   if [ $rehearse = no ] && command -v ncu >/dev/null; then
     # The launches of the first step, which is not recorded.
     append "ncu" "$results/kernels.csv" "${native[@]}" ncu --metrics gpu__time_duration.sum --clock-control none --csv \
@@ -134,13 +137,14 @@ kernel_times() {
 # Programs and Python keep their own libraries.
 module() {
   step "a PyTorch module on the device, and a plain loop with it"
-  limit=$((60 * slower))
+  each 60
   printf '#!/bin/sh\nunset LD_LIBRARY_PATH\nexec %q "$@"\n' "$(command -v "$PYTHON")" >"$scratch/python"
   { echo '#!/usr/bin/env bash' && printf '%q ' exec "${native[@]}" "$BIN/client/lengthwise" && echo '"$@"'; } >"$scratch/lengthwise"
   chmod +x "$scratch/python" "$scratch/lengthwise"
   # In a rehearsal the module's numbers are copied, too.
   append "module" "$results/module.txt" env LENGTHWISE="$scratch/lengthwise" LENGTHWISE_PYTHON_NETWORKS="$scratch/python" \
-    "$PYTHON" benchmarks/python_network_steps.py --device "$device:0" --steps $steps --rounds 1
+    "$PYTHON" benchmarks/python_network_steps.py --device "$device:0" --steps $steps --rounds 1 \
+    --batch $batch --length "${lengths[0]}"
   cat "$results/module.txt"
 }
 
