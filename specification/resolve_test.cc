@@ -257,8 +257,8 @@ TEST(ResolveTest, RetentionIsInNoTrial) {
     ASSERT_TRUE(grid.ok()) << grid.status();
     EXPECT_EQ(grid->specification.retention(), retention);
     for (size_t i = 0; i < grid->trials.size(); ++i) {
-      EXPECT_EQ(grid->trials[i].pack->specification.SerializeAsString(),
-                usual->trials[i].pack->specification.SerializeAsString());
+      EXPECT_TRUE(MessageDifferencer::Equals(grid->trials[i].pack->specification,
+                                             usual->trials[i].pack->specification));
     }
   }
 }
