@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <iostream>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -362,11 +363,13 @@ absl::Status Serve(const Flags& flags, const OpenCore& open) {
         if (resident > least + kTrimBytes) malloc_trim(0);
         return true;
       });
-  // For the metrics.
-  const platform::PeriodicThread measure(kUsageInterval / 10, [&core] {
-    core->usage().Owners(kUsageInterval).IgnoreError();
-    return true;
-  });
+  std::optional<platform::PeriodicThread> measure;
+  if (metrics != nullptr) {
+    measure.emplace(kUsageInterval / 10, [&core] {
+      core->usage().Owners(kUsageInterval).IgnoreError();
+      return true;
+    });
+  }
   std::unique_ptr<SelfCheck> self_check;
   // A private server, which nobody would start again, goes on when its socket is gone.
   if (!flags.is_private) {
