@@ -163,16 +163,16 @@
   setOptions(modelChoice, [...models.keys()]);
   // What is shown is in the address, after its #, so that a colleague sees the same.
   const shown = /^#attention=([\d,]+)$/.exec(location.hash)?.[1].split(",") ?? [];
-  [chooseModel, chooseInput, chooseMap, draw, draw].forEach((follow, i) => {
-    choices[i].addEventListener("change", () => {
-      follow();
-      history.replaceState(null, "", `#attention=${choices.map((one) => one.selectedIndex)}`);
-    });
-  });
+  const follow = [chooseModel, chooseInput, chooseMap, draw, draw];
+  choices.forEach((choice, i) => choice.addEventListener("change", () => {
+    follow[i]();
+    history.replaceState(null, "", `#attention=${choices.map((one) => one.selectedIndex)}`);
+  }));
   chooseModel();
-  [chooseModel, chooseInput, chooseMap, draw, draw].forEach((follow, i) => {
-    if (shown[i] < choices[i].length) choices[i].selectedIndex = shown[i];
-    follow();
+  shown.forEach((place, i) => {
+    if (!(place < choices[i]?.length)) return;
+    choices[i].selectedIndex = place;
+    follow[i]();
   });
   if (shown.length) root.scrollIntoView();
 })();
