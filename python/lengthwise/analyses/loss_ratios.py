@@ -13,7 +13,6 @@ import numpy
 from lengthwise._proto import event_pb2
 from lengthwise.analyses.trial_sets import Subject, TrialSet, by_seed, check_reference, training_of
 from lengthwise.errors import refused
-from lengthwise.plots.groups import final_evaluations
 from lengthwise.published import PublishedTable
 
 
@@ -85,7 +84,7 @@ def compare(subject: Subject, reference: str, published: PublishedTable | None =
     check_reference(reference, "network", [one.network for one in subject.sets])
     finals: dict[str, event_pb2.LengthAccuracies] = {}
     for experiment in subject.experiments:
-        finals.update(final_evaluations(experiment))
+        finals.update(experiment.final_evaluations())
     rows = []
     for one in subject.sets:
         partner = _partner(one, reference, subject.sets)

@@ -38,7 +38,6 @@ from lengthwise.analyses.table import (
 )
 from lengthwise.analyses.trial_sets import Subject, TrialSet, at_length
 from lengthwise.errors import UsageError
-from lengthwise.plots.groups import final_evaluations
 from lengthwise.plots.metrics import common
 from lengthwise.plots.seen_lengths import SeenLengths, unseen_lengths
 from lengthwise.published import PublishedTable, PublishedValue, Quantity
@@ -96,7 +95,7 @@ def _tested_score(subject: Subject, length: int) -> str:
     # For each trial, whether each of the lengths counts as seen.
     count_as_seen: list[list[bool]] = []
     seen: list[SeenLengths] = []
-    finals = {experiment.name: final_evaluations(experiment) for experiment in subject.experiments}
+    finals = {experiment.name: experiment.final_evaluations() for experiment in subject.experiments}
     for experiment, trial in trials:
         measured = finals[experiment.name].get(trial.name)
         if trial.name not in subject.accuracies or measured is None:

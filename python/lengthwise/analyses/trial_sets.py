@@ -11,7 +11,7 @@ from lengthwise.connection import Connection
 from lengthwise.errors import UsageError, refused
 from lengthwise.names import label
 from lengthwise.plots.data import PlottedExperiment, experiment_names
-from lengthwise.plots.groups import Key, choose, final_evaluations, final_key, final_score
+from lengthwise.plots.groups import Key, choose, final_key, final_score
 from lengthwise.plots.seen_lengths import SeenLengths, unseen_lengths
 from lengthwise.rendering import format_integers
 from lengthwise.suggestion import suggestion
@@ -202,7 +202,7 @@ def at_length(subject: Subject, length: int) -> Subject:
     scores: dict[str, float] = {}
     evaluated: set[int] = set()
     for experiment in subject.experiments:
-        for name, measured in final_evaluations(experiment).items():
+        for name, measured in experiment.final_evaluations().items():
             evaluated.update(measured.lengths)
             values = [-loss for loss in measured.losses] if subject.by_loss else measured.accuracies
             if length in measured.lengths:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from lengthwise.plots import panels
 from lengthwise.plots.data import PlottedExperiment, experiment_names
-from lengthwise.plots.groups import best_trial, final_evaluations, final_key, group_trials, joined, of_task, tasks_of
+from lengthwise.plots.groups import best_trial, final_key, group_trials, joined, of_task, tasks_of
 from lengthwise.plots.metrics import by_length, choose_metric, common, is_accuracy, main_metric
 from lengthwise.plots.options import Options
 from lengthwise.plots.picture import Axis, Panel, Picture, Series
@@ -31,7 +31,7 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
             seeds = group.at_best_rate()
             if seeds is None:
                 continue
-            finals = final_evaluations(group.experiment)
+            finals = group.experiment.final_evaluations()
             curves = {one.name: by_length(finals[one.name], shown.name) for one in seeds.trials if one.name in finals}
             band = averaging.band(list(curves.values()))
             if not band.x:

@@ -13,7 +13,6 @@ from lengthwise.plots.groups import (
     SeedGroup,
     TrialScore,
     best_trial,
-    final_evaluations,
     final_key,
     final_score,
     group_trials,
@@ -90,7 +89,7 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
         if seeds is None:
             continue
         grid = _grid_of(seeds, score)
-        finals = final_evaluations(group.experiment)
+        finals = group.experiment.final_evaluations()
         panel = Panel(f"{panels.task_title(group)}, {group.name}" if len(tasks) > 1 else group.name)
         best = best_trial(seeds.trials, final_key(group.experiment))
         for trial in seeds.trials:

@@ -63,7 +63,7 @@ class PlottedExperiment:
     recorded: list[event_pb2.Event] | None = None
     # Rule of choices, "seen" or "unseen"; empty: that of each trial (evaluation.select).
     select: str = ""
-    # Evaluations and what final_accuracies has made of so many of them.
+    # Evaluations and what final_evaluations has made of so many of them.
     _finals_by_trial: tuple[list[Evaluation], int, dict[str, event_pb2.LengthAccuracies]] = field(
         default_factory=lambda: ([], 0, {}), repr=False
     )
@@ -108,7 +108,7 @@ class PlottedExperiment:
             lambda server: queries.length_accuracies(server, self.query_name, self._trial_names(), intervals),
         )
 
-    def final_accuracies(self) -> dict[str, event_pb2.LengthAccuracies]:
+    def final_evaluations(self) -> dict[str, event_pb2.LengthAccuracies]:
         """The last full evaluation of each trial that has one, by the trial's name."""
         read = self.evaluations()
         known, size, _ = self._finals_by_trial

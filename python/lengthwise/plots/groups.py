@@ -224,14 +224,9 @@ def evaluation_score(experiment: PlottedExperiment, trial: Trial, measured: even
     return -score if by_loss and score is not None else score
 
 
-def final_evaluations(experiment: PlottedExperiment) -> dict[str, event_pb2.LengthAccuracies]:
-    """The last full evaluation of each trial that has one, by the trial's name."""
-    return experiment.final_accuracies()
-
-
 def final_score(experiment: PlottedExperiment) -> TrialScore:
     """Scores trials by their final evaluation."""
-    finals = final_evaluations(experiment)
+    finals = experiment.final_evaluations()
 
     def score(trial: Trial) -> float | None:
         measured = finals.get(trial.name)
@@ -242,5 +237,5 @@ def final_score(experiment: PlottedExperiment) -> TrialScore:
 
 def final_key(experiment: PlottedExperiment) -> Callable[[Trial], Key | None]:
     """Ranks trials by their final evaluation."""
-    finals = final_evaluations(experiment)
+    finals = experiment.final_evaluations()
     return lambda trial: choice_key(experiment, trial, finals[trial.name]) if trial.name in finals else None

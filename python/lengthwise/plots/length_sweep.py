@@ -14,7 +14,7 @@ from lengthwise.names import label
 from lengthwise.plots import panels
 from lengthwise.plots.catalogue import Component, drawn_by
 from lengthwise.plots.data import PlottedExperiment, Trial, experiment_names
-from lengthwise.plots.groups import TrialGroup, final_evaluations, group_trials, tasks_of
+from lengthwise.plots.groups import TrialGroup, group_trials, tasks_of
 from lengthwise.plots.metrics import choose_metric
 from lengthwise.plots.options import Options
 from lengthwise.plots.picture import Panel, Picture, Reference, Series
@@ -118,7 +118,7 @@ def _of_encodings(experiments: Sequence[PlottedExperiment], groups: Sequence[Tri
         kind = ", ".join(filter(None, [_kind_of(group.encoding), others[label(group.encoding)]]))
         key = (group.experiment.name, label(group.network), kind, label(group.task))
         _, of_line = lines.setdefault(key, (group, {}))
-        finals = final_evaluations(group.experiment)
+        finals = group.experiment.final_evaluations()
         for trial in group.trials:
             final = finals.get(trial.name)
             measure = None if final is None else queries.mean(final, "unseen", shown.is_median)
@@ -260,7 +260,7 @@ def _line_name(group: TrialGroup, several_networks: bool, several_encodings: boo
 def _measure(group: TrialGroup, trial: Trial, split: str, is_loss: bool, at_length: int | None) -> float | None:
     if split == _SPLITS[0]:
         return _training_measure(group.experiment, trial, is_loss)
-    measured = final_evaluations(group.experiment).get(trial.name)
+    measured = group.experiment.final_evaluations().get(trial.name)
     if measured is None:
         return None
     if not at_length:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from lengthwise._proto import event_pb2
 from lengthwise.errors import LengthwiseError, UsageError, refused
 from lengthwise.plots.data import PlottedExperiment, experiment_names
-from lengthwise.plots.groups import TrialGroup, final_evaluations, of_task, rule_of, tasks_of
+from lengthwise.plots.groups import TrialGroup, of_task, rule_of, tasks_of
 from lengthwise.plots.options import Options
 from lengthwise.plots.picture import Axis, Panel, Picture, Reference, Series
 from lengthwise.plots.seen_lengths import SeenLengths, unseen_lengths
@@ -259,7 +259,7 @@ def missing_trials(experiments: Sequence[PlottedExperiment]) -> str:
     """ "2 of 6 trials have no final evaluation."; empty if all have."""
     trials = evaluated = 0
     for experiment in experiments:
-        finals = final_evaluations(experiment)
+        finals = experiment.final_evaluations()
         trials += len(experiment.trials)
         evaluated += sum(trial.name in finals for trial in experiment.trials)
     missing = trials - evaluated

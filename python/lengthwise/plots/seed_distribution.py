@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from lengthwise.analyses.measures import share_interval
 from lengthwise.plots import panels
 from lengthwise.plots.data import PlottedExperiment, experiment_names
-from lengthwise.plots.groups import evaluation_score, final_evaluations, group_trials, tasks_of
+from lengthwise.plots.groups import evaluation_score, group_trials, tasks_of
 from lengthwise.plots.metrics import choose_metric, is_accuracy
 from lengthwise.plots.options import Options
 from lengthwise.plots.picture import Axis, Picture, Reference, Series
@@ -33,7 +33,7 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
         labels: list[str] = []
         for group in of_this:
             seeds = group.at_best_rate()
-            finals = final_evaluations(group.experiment)
+            finals = group.experiment.final_evaluations()
             evaluated = [trial for trial in (seeds.trials if seeds else []) if trial.name in finals]
             found = [evaluation_score(group.experiment, trial, finals[trial.name]) for trial in evaluated]
             scores = [abs(score) for score in found if score is not None]
