@@ -34,7 +34,7 @@ declare -A needs=([asan]=10 [asan_libtorch]=15 [tsan]=10 [fuzz]=14 [faults]=25 [
 started=$SECONDS
 within=0
 strict=()
-# Says how long the step before took. The times of all are printed at the end, before the counts.
+# Says how long the step before took. The times of all are printed in the line before the last.
 times=""
 step_started=$SECONDS
 end_step() {
@@ -240,8 +240,7 @@ for part in "${parts[@]}"; do
   esac
 done
 end_step ""
-printf '\ntook: %s; everything %s s\n' "$times" "$((SECONDS - started))"
 
 rm -f "$results"/*.targets "$results"/*.output
-/usr/bin/python3 tests/count_results.py "$results"/* || status=1
+/usr/bin/python3 tests/count_results.py "$results"/* | sed "\$i took: $times; everything $((SECONDS - started)) s" || status=1
 exit $status
