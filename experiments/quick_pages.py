@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Writes the results of quick experiments into the README.md of their folder, and draws their pictures.
+"""Writes the results of quick experiments into the README.md of their folder, and keeps their pictures.
 
     experiments/quick_pages.py                  # from the results kept in experiments/*/results
     experiments/quick_pages.py --add SITE --machine "AMD EPYC, one thread a trial"
                                                 # first keeps the ended trials of a folder of `lengthwise publish`
     experiments/quick_pages.py --check          # fails where a README.md or a picture is not what the results make
 
-A README.md gets the results of the experiment NAME between the lines "<!-- results of NAME -->" and "<!-- end -->". Drawing pictures
-needs the Python package of this repository (python/).
+A README.md gets the results of the experiment NAME between the lines "<!-- results of NAME -->" and "<!-- end -->". Its picture is the
+published one.
 """
 
 from __future__ import annotations
@@ -52,8 +52,12 @@ def raw_file(readme: Path, name: str) -> Path:
     return readme.parent / "results" / f"{name}.csv"
 
 
+def picture_of(name: str) -> Path:
+    return readme_of(name).parent / "pictures" / f"{name}.svg"
+
+
 def collect(site: Path, machine: str) -> str:
-    """Keeps the final accuracies of the trials that have succeeded, in place of those kept before."""
+    """Keeps the final accuracies of the trials that have succeeded, and the picture, in place of those kept before."""
     name = json.loads((site / "specification.json").read_text(encoding="utf-8"))["name"]
     trials = {row["trial"]: row for row in read_csv(site / "trials.csv") if row["state"] == "SUCCEEDED"}
     rows = []
@@ -69,6 +73,7 @@ def collect(site: Path, machine: str) -> str:
     path = raw_file(readme_of(name), name)
     path.parent.mkdir(exist_ok=True)
     write_csv(path, [*COLUMNS, *OF_TRIAL], rows)
+    keep_picture(site, name)
     return f"{name}: {len(trials)} trials"
 
 
@@ -122,38 +127,16 @@ def results(name: str, raw: Sequence[Row]) -> list[str]:
     return [*lines, "", f"![Accuracy by length](pictures/{name}.svg)"]
 
 
-def draw(raw: Sequence[Row], path: Path) -> None:
-    """A panel a task: means over seeds by length, with bands from the lowest to the highest seed."""
-    from lengthwise.plots import drawing, panels
-    from lengthwise.plots.picture import Axis, Panel, Picture, Series
-    from lengthwise.plots.series_style import numbered_style
-
-    seen_up_to = max(int(row["length"]) for row in raw if row["seen"] == "true")
-    picture = Picture(x=Axis("input length", ticks="counts"), y=panels.accuracy_axis("accuracy"))
-    picture.shaded_label = f"seen in training: lengths 1 to {seen_up_to}"
-    picture.caption = "Lines: means over seeds."
-    picture.band_caption = "Bands: from the lowest to the highest seed."
-    names = list(dict.fromkeys((row["network"], row["encoding"]) for row in raw))
-    for task in dict.fromkeys(row["task"] for row in raw):
-        panel = Panel(task, shaded=(1, seen_up_to))
-        for line, trials in lines_of(raw, task).items():
-            lengths = sorted(set.intersection(*(set(one) for one in trials.values())))
-            values = [[one[length] for one in trials.values()] for length in lengths]
-            panel.series.append(
-                Series(
-                    title(*line),
-                    lengths,
-                    [statistics.fmean(found) for found in values],
-                    [min(found) for found in values],
-                    [max(found) for found in values],
-                    numbered_style(names.index(line)),
-                )
-            )
-        picture.panels.append(panel)
-    panels.arrange_panels(picture)
-    panels.set_length_axis(picture)
+def keep_picture(site: Path, name: str) -> None:
+    """Keeps the published picture, with the name of the results that it shows."""
+    path = picture_of(name)
     path.parent.mkdir(exist_ok=True)
-    drawing.draw(picture).savefig(path, metadata={"Date": None, "Description": drawn_from(raw)})
+    drawn = (site / "figures" / "accuracy_by_length.svg").read_text(encoding="utf-8")
+    path.write_text(f"{drawn}<!-- {drawn_from(read_csv(raw_file(readme_of(name), name)))} -->\n", encoding="utf-8")
+
+
+def publish_again(name: str) -> None:
+    raise SystemExit(f"{picture_of(name)} shows other results: `lengthwise publish {name} -o SITE`, and --add SITE")
 
 
 def main() -> int:
@@ -169,8 +152,7 @@ def main() -> int:
             made = "\n".join([block["begin"] + "\n".join(results(name, raw)), block["end"]])
             texts[readme] = texts[readme].replace(block[0], made)
             if raw:
-                picture = readme.parent / "pictures" / f"{name}.svg"
-                drawn[picture] = raw, partial(draw, raw, picture)
+                drawn[picture_of(name)] = raw, partial(publish_again, name)
     return write_stale(texts, drawn, check)
 
 
