@@ -141,6 +141,20 @@ class LinesTest(FigureCase):
         self.assertEqual(styles[1:], [encoding_style(name) for name in names])
         self.assertEqual(len({(style.hex_color, style.marker) for style in styles}), 9)
 
+    def test_two_forms_of_a_network_leave_the_others_their_colours(self):
+        experiment = plotted()
+        add(experiment, make_trial("none"), [1, 1, 1])
+        for name in ["negative", "positive"]:
+            trial = make_trial("own")
+            trial.specification.network.name = "python"
+            trial.specification.network.label = name
+            trial.specification.network.parameters["class"].string_value = "DeltaNet"
+            trial.name = f"experiments/e-1/trials/{name}"
+            add(experiment, trial, [1, 1, 1])
+        styles = [one.style for one in self.figure("accuracy_by_length", experiment).panels[0].series]
+        self.assertEqual(styles[:2], [encoding_style("none"), encoding_style("DeltaNet")])
+        self.assertEqual(len({(style.hex_color, style.marker) for style in styles}), 3)
+
     def test_no_two_entries_of_the_catalogue_share_colour_and_marker(self):
         # Lines of these networks have the styles of their encodings.
         by_encoding = {"encoder", "layerwise_encoder", "positional_attention", "graph_network", "causal_decoder", "python"}

@@ -55,8 +55,8 @@ class TrialGroup:
 
 class Styles:
     """Gives out styles. An encoding, or a network with a style of its own, has its colour of all figures, unless several
-    experiments or networks have it: then lines are numbered in the order of the grids; encodings of one name, one plain
-    and one randomized, share a colour.
+    experiments have it, or several networks have the encoding: then lines are numbered in the order of the grids; encodings
+    of one name, one plain and one randomized, share a colour.
     """
 
     def __init__(self, groups: Iterable[TrialGroup]) -> None:
@@ -65,8 +65,9 @@ class Styles:
             pairs.setdefault((one.experiment.name, label(one.network), label(one.encoding)), (one.network, one.encoding))
         contexts: dict[tuple[str, bool], set[tuple[str, str]]] = {}
         for (name, of_network, _), (network, encoding) in pairs.items():
-            key = (styled_name(network, encoding.name), bool(drawn_by(encoding)))
-            contexts.setdefault(key, set()).add((name, of_network))
+            styled = styled_name(network, encoding.name)
+            of_encoding = styled == encoding.name
+            contexts.setdefault((styled, bool(drawn_by(encoding))), set()).add((name, of_network if of_encoding else ""))
         self._in_one_context = all(len(found) == 1 for found in contexts.values())
         self._alike: dict[tuple[str, str, bool], list[str]] = {}
         self._numbers: dict[tuple[str, str, int], int] = {}
@@ -74,11 +75,12 @@ class Styles:
             self.of(name, network, encoding)
 
     def of(self, experiment: str, network: Component, encoding: Component) -> SeriesStyle:
-        context = f"{experiment}/{label(network)}"
         name = styled_name(network, encoding.name)
+        of_encoding = name == encoding.name
+        context = f"{experiment}/{label(network) if of_encoding else ''}"
         randomized = bool(drawn_by(encoding))
         alike = self._alike.setdefault((context, name, randomized), [])
-        own = label(encoding)
+        own = label(encoding) if of_encoding else f"{label(network)}/{label(encoding)}"
         if own not in alike:
             alike.append(own)
         variant = alike.index(own)
