@@ -46,6 +46,21 @@ void Execute(const std::string& path, const std::string& sql) {
   sqlite3_close(database);
 }
 
+// In an experiment's row, these columns are behind its specification, of up to 1 MiB.
+TEST(SqliteStorageTest, ExpiredExperimentsAreFoundWithoutReadingRows) {
+  const std::string path = NewPath("expired");
+  ASSERT_TRUE(OpenSqliteStorage(path).ok());
+  const auto connection = SqliteConnection::Open(path, /*read_only=*/true);
+  ASSERT_TRUE(connection.ok()) << connection.status();
+  SqliteStatement plan =
+      (*connection)
+          ->Query(
+              "EXPLAIN QUERY PLAN SELECT id, retention FROM experiments "
+              "WHERE key >= 1 AND end_time > 0 AND end_time <> expired_end ORDER BY key");
+  ASSERT_TRUE(plan.Step()) << plan.status();
+  EXPECT_THAT(plan.String(3), HasSubstr("USING COVERING INDEX experiments_kept"));
+}
+
 TEST(SqliteStorageTest, NewerDatabaseIsRefused) {
   const std::string path = NewPath("newer");
   ASSERT_TRUE(OpenSqliteStorage(path).ok());
