@@ -45,20 +45,20 @@ absl::StatusOr<std::vector<v1::Experiment>> Chosen(Connection& connection,
   if (!options.experiment.empty()) {
     ASSIGN_OR_RETURN(experiments.emplace_back(), FindExperiment(connection, options.experiment,
                                                                 Connection::FindRequest::DELETE));
-    return experiments;
-  }
-  absl::Duration age;
-  if (!options.older_than.empty()) {
-    ASSIGN_OR_RETURN(age, ParseTime("--older_than", options.older_than));
-  }
-  ASSIGN_OR_RETURN(const auto all, connection.ListExperiments(/*limit=*/0, options.owner));
-  for (const v1::Experiment& one : all) {
-    if (!one.has_end_time() || absl::Now() - ToTime(one.end_time()) < age) continue;
-    experiments.push_back(one);
-    // The question tells their disk use, which the list does not have.
-    if (!options.yes) {
-      ASSIGN_OR_RETURN(experiments.back(), connection.GetExperiment(one.name()));
+  } else {
+    absl::Duration age;
+    if (!options.older_than.empty()) {
+      ASSIGN_OR_RETURN(age, ParseTime("--older_than", options.older_than));
     }
+    ASSIGN_OR_RETURN(experiments, connection.ListExperiments(/*limit=*/0, options.owner));
+    std::erase_if(experiments, [age](const v1::Experiment& one) {
+      return !one.has_end_time() || absl::Now() - ToTime(one.end_time()) < age;
+    });
+  }
+  if (options.yes) return experiments;
+  // The question tells their disk use, which other answers do not have.
+  for (v1::Experiment& one : experiments) {
+    ASSIGN_OR_RETURN(one, connection.GetExperiment(one.name()));
   }
   return experiments;
 }

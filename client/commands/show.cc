@@ -104,7 +104,8 @@ absl::StatusOr<Losses> FinalLosses(Connection& connection, const std::string& na
 }
 
 absl::StatusOr<int> ShowExperiment(Program& program, Connection& connection,
-                                   const v1::Experiment& experiment) {
+                                   const std::string& name) {
+  ASSIGN_OR_RETURN(const v1::Experiment experiment, connection.GetExperiment(name));
   ASSIGN_OR_RETURN(auto trials, connection.ListTrials(experiment.name(), ""));
   // All tasks of an experiment are compared by the same measure.
   const bool by_loss = !trials.empty() && !LossTitle(trials[0].specification()).empty();
@@ -361,7 +362,7 @@ void AddShow(Command root, Program& program) {
           return ShowNetworks(program, *connection, trials);
         }
         return found.has_trial() ? ShowTrial(program, *connection, found.trial())
-                                 : ShowExperiment(program, *connection, found.experiment());
+                                 : ShowExperiment(program, *connection, found.experiment().name());
       });
   command.AddOption("name", *name, "EXPERIMENT, EXPERIMENT/TRIAL or EXPERIMENT/INDEX of the trial");
   command.AddFlag("--network", *network,

@@ -147,6 +147,7 @@ TEST_F(CoreSearchTest, TextsMeanExperimentsAndTrials) {
     const bool is_full = one.match == Response::FULL_NAME;
     EXPECT_EQ(Found(one.text, Request::DELETE), is_full ? one.found : "") << one.text;
   }
+  EXPECT_FALSE(Find("two-2")->experiment().has_disk_use()) << "which takes long to measure";
 }
 
 TEST_F(CoreSearchTest, ErrorsNameWhatExists) {

@@ -56,7 +56,8 @@ absl::StatusOr<v1::FindExperimentResponse> Reads::FindExperiment(
   }
   v1::FindExperimentResponse response;
   response.set_match(found.match);
-  ASSIGN_OR_RETURN(*response.mutable_experiment(), GetExperiment(found.experiment));
+  ASSIGN_OR_RETURN(*response.mutable_experiment(),
+                   GetExperiment(found.experiment, /*omit_disk_use=*/true));
   if (!found.trial.empty()) {
     ASSIGN_OR_RETURN(*response.mutable_trial(), GetTrial(found.trial));
   }
