@@ -375,7 +375,7 @@ Statistics Core::GetStatistics() {
     statistics.queue_paused = !scheduler.HoldOf("").empty();
   });
   statistics.running_trials = running_trials_.List();
-  statistics.owners = usage_.Owners(absl::InfiniteDuration()).value_or(statistics.owners);
+  statistics.owners = usage_.LastOwners();
   statistics.example_files_stored = artifacts_.stored_files();
   statistics.example_bytes_stored = artifacts_.stored_file_bytes();
   statistics.database_bytes = storage_->SizeBytes();

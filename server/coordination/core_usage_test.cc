@@ -51,6 +51,8 @@ TEST_F(CoreUsageTest, UsageCountsByOwnerAndOutlivesExperiments) {
   EXPECT_DOUBLE_EQ(UsageOf("ada").worker_seconds(), 3) << "of the lease that has not ended";
   ASSERT_TRUE(coordinator_.Complete(lease, 0, 100, {1}));
   ASSERT_TRUE(Submit("grace").ok());
+  EXPECT_THAT(coordinator_->GetStatistics().owners, testing::SizeIs(1))
+      << "metrics measure nothing";
 
   const v1::OwnerUsage ada = UsageOf("ada");
   EXPECT_EQ(ada.experiments(), 1);

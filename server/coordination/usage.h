@@ -38,6 +38,11 @@ class Usage {
                                       absl::Duration max_age = absl::ZeroDuration());
   // What all owners have used, by owner, measured less than `max_age` ago.
   absl::StatusOr<std::vector<v1::OwnerUsage>> Owners(absl::Duration max_age);
+  // The result of the last measurement of all owners. Empty before the first.
+  std::vector<v1::OwnerUsage> LastOwners() {
+    platform::MutexLock lock(mutex_);
+    return owners_;
+  }
   // RESOURCE_EXHAUSTED if the owner's experiments have all the bytes that they may have, or would
   // have more with `added` more bytes.
   absl::Status CheckBytes(const std::string& owner, int64_t added);
