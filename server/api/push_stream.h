@@ -45,14 +45,17 @@ inline std::string ClientOf(const grpc::CallbackServerContext& context, const Ca
 // holds an open file or its whole answer, and the message being moved. Thread-safe.
 class TransferThreads {
  public:
-  // Maximum number of streams that have begun and not ended: per client, and in total unless the
-  // constructor gets another number.
+  // Maximum number of streams that have begun and not ended: per client and in total, unless the
+  // constructor gets other numbers.
   static constexpr int kStreamsOfAClient = 16;
   static constexpr int kStreams = 512;
 
   TransferThreads(int threads, absl::Duration longest_wait, absl::Duration patience,
-                  int streams = kStreams)
-      : streams_(streams), pool(threads, longest_wait), patience(patience) {}
+                  int streams = kStreams, int streams_of_a_client = kStreamsOfAClient)
+      : streams_(streams),
+        streams_of_a_client_(streams_of_a_client),
+        pool(threads, longest_wait),
+        patience(patience) {}
 
   // Runs `begin` on the pool when it is the turn of one of the client's streams. The client with
   // the fewest streams that have begun is next.
@@ -62,7 +65,7 @@ class TransferThreads {
     of.waiting.push_back(std::move(begin));
     ++waiting_;
     // If there is room, every other stream that waits is beyond its client's limit.
-    if (begun_ < streams_ && of.begun < kStreamsOfAClient) BeginNext(client, of);
+    if (begun_ < streams_ && of.begun < streams_of_a_client_) BeginNext(client, of);
   }
   // A stream of `client` that had begun has ended.
   void End(const std::string& client) {
@@ -83,7 +86,7 @@ class TransferThreads {
     while (waiting_ > 0 && begun_ < streams_) {
       auto next = clients_.end();
       for (auto each = clients_.begin(); each != clients_.end(); ++each) {
-        if (each->second.waiting.empty() || each->second.begun == kStreamsOfAClient) continue;
+        if (each->second.waiting.empty() || each->second.begun == streams_of_a_client_) continue;
         if (next == clients_.end() || each->second.begun < next->second.begun) next = each;
       }
       if (next == clients_.end()) return;
@@ -99,6 +102,7 @@ class TransferThreads {
   }
 
   const int streams_;
+  const int streams_of_a_client_;
   platform::Mutex mutex_;
   std::map<std::string, Client> clients_ ABSL_GUARDED_BY(mutex_);
   int begun_ ABSL_GUARDED_BY(mutex_) = 0;

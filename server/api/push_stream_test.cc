@@ -1,6 +1,8 @@
 // The turns of streams, and clients on live connections that read nothing of a large answer.
 #include "server/api/push_stream.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
@@ -252,6 +254,22 @@ TEST(PushStreamTest, UnreadStreamsDelayNoOtherClient) {
   }
   EXPECT_TRUE(backup->Finish().ok());
   EXPECT_TRUE(told.complete());
+  for (const auto& download : unread) download->Cancel();
+}
+
+// The worker of a private server stores the checkpoints of all its packs, and its user downloads
+// models at the same time.
+TEST(PushStreamTest, SocketsClientsDoNotWaitForEachOther) {
+  TestServer server;
+  RpcServer::Options options;
+  options.socket = absl::StrCat("/tmp/push_stream_test.", getpid());
+  options.transfer_patience = absl::Hours(1);
+  StartServer(std::move(options), server);
+  std::vector<std::unique_ptr<Download>> unread;
+  for (int i = 0; i < 2 * TransferThreads::kStreamsOfAClient; ++i) {
+    unread.push_back(std::make_unique<Download>(server));
+    ASSERT_TRUE(unread.back()->ReadOne()) << unread.back()->ReadToEnd().error_message();
+  }
   for (const auto& download : unread) download->Cancel();
 }
 

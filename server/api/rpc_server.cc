@@ -37,6 +37,10 @@ constexpr int kUnreadBytes = 4 << 10;
 constexpr absl::Duration kFarewell = absl::Milliseconds(500);
 
 // Full names of the server's own services.
+int StreamsOfAClient(const RpcServer::Options& options) {
+  return options.socket.empty() ? TransferThreads::kStreamsOfAClient : kWorkerUploads;
+}
+
 std::vector<std::string> Services() {
   return {
       v1::ExperimentService::service_full_name(), v1::WorkerService::service_full_name(),
@@ -134,12 +138,14 @@ RpcServer::RpcServer(const Options& options, std::unique_ptr<Edge> edge, Core& c
             audit_.get()),
       lookups_(options.lookup_threads, options.longest_wait),
       readers_(options.reader_threads, options.longest_wait),
-      transfers_(options.transfer_threads, options.longest_wait, options.transfer_patience),
+      transfers_(options.transfer_threads, options.longest_wait, options.transfer_patience,
+                 TransferThreads::kStreams, StreamsOfAClient(options)),
       worker_transfers_(options.worker_transfer_threads, options.longest_wait,
-                        options.transfer_patience),
+                        options.transfer_patience, TransferThreads::kStreams,
+                        StreamsOfAClient(options)),
       // Checkpoints wait for a thread however long it takes.
       worker_uploads_(options.worker_upload_threads, absl::InfiniteDuration(),
-                      options.transfer_patience, kWorkerUploads),
+                      options.transfer_patience, kWorkerUploads, StreamsOfAClient(options)),
       calls_(gate_,
              {.lookups = lookups_,
               .queries = readers_,

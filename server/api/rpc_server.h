@@ -33,7 +33,7 @@ class RpcServer {
     // Address, encryption and limits of connections.
     Edge::Options edge;
     // If not empty, gRPC listens on a Unix socket at this path instead, without an edge: all who
-    // can open it are trusted.
+    // can open it are trusted. They are one client, whose streams only the limits of all restrict.
     std::string socket;
     // Access control. Without tokens everyone may call. The tokens must outlive the server.
     Gate::Options gate;
