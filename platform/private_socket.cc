@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <system_error>
 #include <vector>
 
 #include "absl/algorithm/container.h"
@@ -15,6 +17,8 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "platform/descriptors.h"
 #include "platform/files.h"
 #include "platform/private_files.h"
@@ -22,6 +26,10 @@
 
 namespace lengthwise::platform {
 namespace {
+
+constexpr size_t kMostPathBytes = sizeof(sockaddr_un::sun_path) - 1;
+// A server listens within this time of making its socket.
+constexpr absl::Duration kStartsWithin = absl::Minutes(1);
 
 // gRPC takes an address as a URI, in which other characters mean something else.
 bool IsPlain(const std::string& path) {
@@ -42,26 +50,44 @@ absl::Status MakeDirectory(const std::string& directory) {
   return CheckPrivateDirectory(directory);
 }
 
-// Fails as a server would that listens there.
-absl::Status Try(const std::string& path) {
+// Calls `call`, bind or connect, with a new socket and the address of `path`. Returns its errno.
+int CallWith(const std::string& path, int (*call)(int, const sockaddr*, socklen_t)) {
   sockaddr_un address = {};
   address.sun_family = AF_UNIX;
-  if (path.size() >= sizeof(address.sun_path)) {
+  if (path.size() > kMostPathBytes) return ENAMETOOLONG;
+  std::memcpy(address.sun_path, path.data(), path.size());
+  const Descriptor made(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const int result = call(made.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address));
+  return result == 0 ? 0 : errno;
+}
+
+// Deletes sockets of servers that were killed. A server that is starting has one on which it does
+// not listen yet.
+void DeleteStale(const std::string& directory) {
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(directory, error)) {
+    struct stat status;
+    if (lstat(entry.path().c_str(), &status) != 0 || !S_ISSOCK(status.st_mode)) continue;
+    if (absl::Now() - absl::TimeFromTimespec(status.st_mtim) < kStartsWithin) continue;
+    if (CallWith(entry.path(), connect) == ECONNREFUSED) unlink(entry.path().c_str());
+  }
+}
+
+// Fails as a server would that listens there.
+absl::Status Try(const std::string& path) {
+  if (path.size() > kMostPathBytes) {
     return absl::FailedPreconditionError(
-        absl::StrCat(path, " is longer than ", sizeof(address.sun_path) - 1, " bytes"));
+        absl::StrCat(path, " is longer than ", kMostPathBytes, " bytes"));
   }
   if (!IsPlain(path)) {
     return absl::FailedPreconditionError(
         absl::StrCat(path, " has other characters than letters, digits and /._-"));
   }
   RETURN_IF_ERROR(MakeDirectory(DirectoryOf(path)));
-  std::memcpy(address.sun_path, path.data(), path.size());
+  DeleteStale(DirectoryOf(path));
   unlink(path.c_str());
-  const Descriptor tried(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (bind(tried.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
-    return FileError(errno, "make a socket at", path);
-  }
-  return DeleteFile(path);
+  const int error = CallWith(path, bind);
+  return error == 0 ? DeleteFile(path) : FileError(error, "make a socket at", path);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "platform/private_socket.h"
 
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -63,6 +64,26 @@ TEST_F(PrivateSocketTest, SocketOfAKilledServerIsReplaced) {
   ASSERT_TRUE(std::filesystem::is_socket(path));
   EXPECT_EQ(PrivateSocketPath("a").value(), path);
   Listen(path, next);
+}
+
+TEST_F(PrivateSocketTest, OthersSocketsGoWhenNobodyListens) {
+  const std::string directory = std::filesystem::path(PrivateSocketPath("a").value()).parent_path();
+  Descriptor killed, starting, serving;
+  Listen(directory + "/killed", killed);
+  killed = Descriptor();
+  Listen(directory + "/starting", starting);
+  Listen(directory + "/serving", serving);
+  ASSERT_EQ(listen(serving.get(), 1), 0);
+  std::ofstream(directory + "/file");
+  const timespec long_ago[2] = {};
+  for (const char* old : {"/killed", "/serving", "/file"}) {
+    ASSERT_EQ(utimensat(AT_FDCWD, (directory + old).c_str(), long_ago, 0), 0);
+  }
+  ASSERT_TRUE(PrivateSocketPath("a").ok());
+  EXPECT_FALSE(std::filesystem::exists(directory + "/killed"));
+  for (const char* stays : {"/starting", "/serving", "/file"}) {
+    EXPECT_TRUE(std::filesystem::exists(directory + stays)) << stays;
+  }
 }
 
 TEST_F(PrivateSocketTest, LongTemporaryDirectoryIsLeftOut) {

@@ -106,7 +106,7 @@ void FollowClient(const std::string& users_file) {
 }
 
 // The socket of a private server. Its name is that of the data directory, which only one server at
-// a time can lock, so that a server that was killed leaves nothing that the next one does not use.
+// a time can lock.
 absl::StatusOr<std::string> SocketFor(const std::string& data_dir) {
   struct stat status;
   if (stat(data_dir.c_str(), &status) != 0) return platform::FileError(errno, "read", data_dir);
