@@ -277,11 +277,6 @@ absl::Status PrintResults(Program& program, Connection& connection,
   }
   ASSIGN_OR_RETURN(auto cells, connection.SummarizeExperiment(experiment.name(), select));
   const AccuracySummary summary = Summarize(cells);
-  if (program.output == "markdown" || program.output == "latex") {
-    const Table table = MakeAccuracyTable(summary, program.width());
-    out << (program.output == "latex" ? table.RenderLatex() : table.RenderMarkdown());
-    return absl::OkStatus();
-  }
   const Palette palette = program.palette();
   std::string subject;
   bool one_task = true;

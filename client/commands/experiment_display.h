@@ -35,9 +35,9 @@ struct WatchOptions {
 absl::StatusOr<int> WatchExperiment(Program& program, Connection& connection,
                                     const WatchOptions& options);
 
-// Prints an experiment's results: a table of accuracies by length and a chart. --output markdown
-// and latex print the table alone; json and csv print every length of every trial. `select` (of
-// SummarizeExperimentRequest) chooses the curves of a chart without room for all.
+// Prints an experiment's results: a table of accuracies by length and a chart. --output json and
+// csv print every length of every trial. `select` (of SummarizeExperimentRequest) chooses the
+// curves of a chart without room for all.
 absl::Status PrintResults(Program& program, Connection& connection,
                           const v1::Experiment& experiment, bool with_intervals,
                           const std::string& select = "");

@@ -31,9 +31,12 @@ absl::StatusOr<int> Results(Program& program, const ResultsOptions& options) {
   if (options.experiment.empty()) {
     return absl::InvalidArgumentError("results needs an experiment; `lengthwise list` prints them");
   }
-  if (!options.compare.empty()) {
-    std::vector<std::string> arguments = {"results", options.experiment, "--compare",
-                                          options.compare};
+  const bool is_document = program.output == "markdown" || program.output == "latex";
+  if (!options.compare.empty() || is_document) {
+    std::vector<std::string> arguments = {"results", options.experiment};
+    if (!options.compare.empty()) {
+      arguments.insert(arguments.end(), {"--compare", options.compare});
+    }
     if (options.whole_table) arguments.push_back("--whole_table");
     if (!options.select.empty()) arguments.push_back(absl::StrCat("--select=", options.select));
     return program.RunPython(std::move(arguments));

@@ -32,6 +32,12 @@ TEST_F(PythonCommandsTest, PythonPackageMakesComparisons) {
             "-m lengthwise results e-1 --compare randomized_pe/table_1 --whole_table --output "
             "latex --columns 110 --color never at " +
                 server_.address() + "\n");
+  Run({"results", "e-1", "--select", "unseen", "--output", "markdown"});
+  EXPECT_EQ(
+      out_,
+      "-m lengthwise results e-1 --select=unseen --output markdown --columns 110 --color never "
+      "at " +
+          server_.address() + "\n");
   terminal_ = {.width = 80, .height = 24};
   Run({"compare", "e-1", "f-1", "--color", "always"});
   EXPECT_EQ(out_,

@@ -268,7 +268,7 @@ Table MakeAccuracyTable(const AccuracySummary& summary, int width, bool with_spa
         const double beside = other.*column.mean;
         if (is_loss ? beside < value : beside > value) best = false;
       }
-      cells.emplace_back(FormatScore(summary, value), best ? Paint::kGreen : Paint::kBold, best);
+      cells.emplace_back(FormatScore(summary, value), best ? Paint::kGreen : Paint::kBold);
     }
     if (with_deviation) cells.emplace_back(FormatPercent(row.unseen_deviation));
     if (with_sparklines) cells.emplace_back(ShapeOf(row, seen, unseen), Paint::kCyan);

@@ -31,13 +31,10 @@ class Table {
   };
 
   struct Cell {
-    Cell(std::string text, Paint paint = Paint::kPlain, bool best = false)
-        : text(std::move(text)), paint(paint), best(best) {}
+    Cell(std::string text, Paint paint = Paint::kPlain) : text(std::move(text)), paint(paint) {}
     Cell(const char* text) : text(text) {}
     std::string text;
     Paint paint = Paint::kPlain;
-    // Bold in Markdown and LaTeX.
-    bool best = false;
   };
 
   // A heading above the columns `first` to `last`, inclusive.
@@ -59,12 +56,6 @@ class Table {
   // still does not fit is wider. A `width` of 0 means no limit.
   std::string Render(int width, const Palette& palette) const;
 
-  // Returns a table in GitHub's Markdown. A group's name becomes a part of its columns' headers.
-  std::string RenderMarkdown() const;
-
-  // Returns a tabular environment for LaTeX's booktabs package.
-  std::string RenderLatex() const;
-
  private:
   std::vector<int> Widths(int width, int& total) const;
 
@@ -72,11 +63,6 @@ class Table {
   std::vector<Group> groups_;
   std::vector<std::vector<Cell>> rows_;
 };
-
-// Escape text so that Markdown and LaTeX show it unchanged. LaTeX gets commands for the few
-// non-ASCII symbols of our tables.
-std::string EscapeMarkdown(absl::string_view text);
-std::string EscapeLatex(absl::string_view text);
 
 }  // namespace lengthwise::client
 

@@ -79,36 +79,5 @@ TEST(TableTest, ColoursEncloseOnlyTheText) {
             "\x1b[1ma\x1b[0m  \x1b[1mb\x1b[0m\n\x1b[2m────\x1b[0m\n\x1b[31mx\x1b[0m  y\n");
 }
 
-TEST(TableTest, MarkdownHasGroupsInHeadersAndEscapes) {
-  Table table = Example();
-  table.AddRow({"a|b*", Table::Cell("7", Paint::kGreen, true), "8"});
-  EXPECT_EQ(table.RenderMarkdown(),
-            "| encoding | seen 1–5 | seen mean |\n"
-            "| --- | ---: | ---: |\n"
-            "| sin\\_cos | 98.1 | 96.5 |\n"
-            "| randomized\\_sin\\_cos | 100.0 | – |\n"
-            "| a\\|b\\* | **7** | 8 |\n");
-}
-
-TEST(TableTest, LatexKeepsTwoHyphensApart) { EXPECT_EQ(EscapeLatex("--seeds"), "-{}-seeds"); }
-
-TEST(TableTest, LatexIsATabularOfBooktabs) {
-  Table table = Example();
-  table.AddRow({"5 % & ±", Table::Cell("7", Paint::kGreen, true), "8"});
-  EXPECT_EQ(table.RenderLatex(),
-            "% \\usepackage{booktabs}\n"
-            "\\begin{tabular}{lrr}\n"
-            "\\toprule\n"
-            " & \\multicolumn{2}{c}{seen} \\\\\n"
-            "\\cmidrule(lr){2-3}\n"
-            "encoding & 1--5 & mean \\\\\n"
-            "\\midrule\n"
-            "sin\\_cos & 98.1 & 96.5 \\\\\n"
-            "randomized\\_sin\\_cos & 100.0 & -- \\\\\n"
-            "5 \\% \\& $\\pm$ & \\textbf{7} & 8 \\\\\n"
-            "\\bottomrule\n"
-            "\\end{tabular}\n");
-}
-
 }  // namespace
 }  // namespace lengthwise::client

@@ -169,6 +169,14 @@ class CommandLineTest(unittest.TestCase):
         whole = self.output(*arguments, "markdown", "--whole-table")
         self.assertIn("Binary Multiplication", whole)
 
+    def test_table_is_a_document(self):
+        markdown = self.output("results", "tiny-1", "--output", "markdown")
+        self.assertTrue(markdown.startswith("| encoding | trials |"), markdown)
+        self.assertIn("\n| sin\\_cos | 2 |", markdown)
+        latex = self.output("results", "tiny-1", "--output", "latex")
+        self.assertTrue(latex.startswith("% \\usepackage{booktabs}\n\\begin{tabular}{lr"), latex)
+        self.assertIn("\nsin\\_cos & 2 & ", latex)
+
     def test_all_tables_of_its_paper_are_compared(self):
         text = self.output("results", "tiny", "--compare", "all")
         self.assertEqual(re.findall(r"beside Table (\d)", text), ["1", "2", "4"])

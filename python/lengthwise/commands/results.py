@@ -1,4 +1,4 @@
-"""`lengthwise results EXPERIMENT --compare PAPER/TABLE`: an experiment beside a paper's table."""
+"""`lengthwise results EXPERIMENT`: its table as a document, or with `--compare PAPER/TABLE` beside a paper's table."""
 from __future__ import annotations
 
 import argparse
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("experiment", nargs="?", default="")
-    parser.add_argument("--compare", required=True)
+    parser.add_argument("--compare", default="")
     parser.add_argument("--whole_table", action="store_true")
     add_server_options(parser, select=True)
     add_output_option(parser, ["table", "json", "csv", "markdown", "latex"])
@@ -30,13 +30,19 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     if not arguments.experiment:
         raise UsageError("results needs an experiment; `lengthwise list` prints them")
     # A wrong key is told before a server is asked.
-    table = None if arguments.compare == "all" else published.find(arguments.compare)
+    table = None if arguments.compare in ("", "all") else published.find(arguments.compare)
 
-    from lengthwise import comparison
+    from lengthwise import accuracy_table, comparison, queries
     from lengthwise.names import find_experiment
 
     with connect(arguments) as connection:
         experiment = find_experiment(connection, arguments.experiment)
+        if not arguments.compare:
+            summary = queries.summary(connection, experiment.name, with_lengths=True)
+            # The program asks for no other kind.
+            document = accuracy_table.as_table(summary, output.width)
+            output.out.write(document.render_latex() if output.kind == "latex" else document.render_markdown())
+            return SUCCESS
         if table is not None:
             _write(comparison.fetch(connection, experiment, table, select=arguments.select), arguments.whole_table, output)
             return SUCCESS
