@@ -6,7 +6,7 @@
 
 #include "client/commands/testing/commands_fixture.h"
 #include "client/connection/testing/real_server.h"
-#include "client/display/pseudo_terminal.h"
+#include "client/display/testing/pseudo_terminal.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

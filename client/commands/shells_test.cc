@@ -13,7 +13,7 @@
 #include "absl/strings/string_view.h"
 #include "client/connection/testing/real_server.h"
 #include "client/diagnosis/diagnosis.h"
-#include "client/display/pseudo_terminal.h"
+#include "client/display/testing/pseudo_terminal.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -20,7 +20,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "client/connection/testing/real_server.h"
-#include "client/display/pseudo_terminal.h"
+#include "client/display/testing/pseudo_terminal.h"
 #include "command_line/definition.h"
 
 namespace lengthwise::client {

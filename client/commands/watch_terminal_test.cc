@@ -9,8 +9,8 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "client/connection/testing/faulty_server.h"
-#include "client/display/pseudo_terminal.h"
-#include "client/display/screen.h"
+#include "client/display/testing/pseudo_terminal.h"
+#include "client/display/testing/screen.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

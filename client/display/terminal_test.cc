@@ -3,7 +3,7 @@
 #include <cmath>
 #include <sstream>
 
-#include "client/display/screen.h"
+#include "client/display/testing/screen.h"
 #include "gtest/gtest.h"
 
 namespace lengthwise::client {

@@ -14,7 +14,7 @@
 #include "ATen/ops/tensor.h"
 #include "ATen/ops/where.h"
 #include "ATen/ops/zeros.h"
-#include "catalogue/resolved.h"
+#include "catalogue/testing/resolved.h"
 #include "gtest/gtest.h"
 #include "models/encodings/additive.h"
 #include "models/encodings/catalogue.h"

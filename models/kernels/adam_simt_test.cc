@@ -8,7 +8,7 @@
 #include "models/kernels/adam.h"
 #include "models/kernels/adam_cuda-inl.h"
 #include "models/kernels/parallel_for.h"
-#include "models/kernels/simt_emulator.h"
+#include "models/kernels/testing/simt_emulator.h"
 
 namespace lengthwise::kernels {
 namespace {

@@ -14,8 +14,8 @@
 #include "models/kernels/attention_cuda.h"
 #include "models/kernels/attention_launches.h"
 #include "models/kernels/bfloat16.h"
-#include "models/kernels/simt_emulator.h"
 #include "models/kernels/testing/attention_problem.h"
+#include "models/kernels/testing/simt_emulator.h"
 #include "models/kernels/testing/simt_memory.h"
 
 namespace lengthwise::kernels {

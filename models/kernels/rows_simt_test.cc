@@ -18,7 +18,7 @@
 #include "models/kernels/cross_entropy_cuda-inl.h"
 #include "models/kernels/parallel_for.h"
 #include "models/kernels/rows_cuda.h"
-#include "models/kernels/simt_emulator.h"
+#include "models/kernels/testing/simt_emulator.h"
 #include "models/kernels/testing/simt_memory.h"
 
 namespace lengthwise::kernels {

@@ -1,4 +1,4 @@
-#include "models/kernels/simt_emulator.h"
+#include "models/kernels/testing/simt_emulator.h"
 
 #include <cmath>
 #include <cstdint>

@@ -11,9 +11,9 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "models/kernels/bfloat16.h"
-#include "models/kernels/simt_emulator.h"
 #include "models/kernels/tensor_attention_launches.h"
 #include "models/kernels/testing/attention_problem.h"
+#include "models/kernels/testing/simt_emulator.h"
 #include "models/kernels/testing/simt_memory.h"
 #include "models/kernels/testing/tensor_problem.h"
 

@@ -10,9 +10,9 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "models/kernels/bfloat16.h"
-#include "models/kernels/simt_emulator.h"
 #include "models/kernels/tensor_feed_forward-inl.h"
 #include "models/kernels/tensor_variants.h"
+#include "models/kernels/testing/simt_emulator.h"
 #include "models/kernels/testing/simt_memory.h"
 
 namespace lengthwise::kernels {

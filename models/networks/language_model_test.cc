@@ -12,7 +12,7 @@
 #include "ATen/ops/tensor.h"
 #include "ATen/ops/zeros_like.h"
 #include "absl/strings/str_cat.h"
-#include "catalogue/resolved.h"
+#include "catalogue/testing/resolved.h"
 #include "gtest/gtest.h"
 #include "models/encodings/catalogue.h"
 #include "models/encodings/positions.h"

@@ -11,7 +11,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "catalogue/resolved.h"
+#include "catalogue/testing/resolved.h"
 #include "gtest/gtest.h"
 #include "models/encodings/catalogue.h"
 #include "models/networks/catalogue.h"

@@ -16,7 +16,7 @@
 #include "c10/core/Allocator.h"
 #include "c10/core/GradMode.h"
 #include "c10/util/ThreadLocalDebugInfo.h"
-#include "catalogue/resolved.h"
+#include "catalogue/testing/resolved.h"
 #include "gtest/gtest.h"
 #include "models/encodings/catalogue.h"
 #include "models/encodings/positions.h"

@@ -8,7 +8,7 @@
 
 #include "ATen/Parallel.h"
 #include "ATen/ops/tensor.h"
-#include "catalogue/resolved.h"
+#include "catalogue/testing/resolved.h"
 #include "gtest/gtest.h"
 #include "models/encodings/catalogue.h"
 #include "models/encodings/positions.h"

@@ -15,7 +15,7 @@
 #include "ATen/ops/stack.h"
 #include "ATen/ops/tensor.h"
 #include "ATen/ops/zeros.h"
-#include "catalogue/resolved.h"
+#include "catalogue/testing/resolved.h"
 #include "gtest/gtest.h"
 #include "models/encodings/catalogue.h"
 #include "models/networks/catalogue.h"

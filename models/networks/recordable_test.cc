@@ -7,7 +7,7 @@
 #include "ATen/ops/ones.h"
 #include "ATen/ops/tensor.h"
 #include "ATen/ops/zeros.h"
-#include "catalogue/resolved.h"
+#include "catalogue/testing/resolved.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "models/encodings/catalogue.h"

@@ -7,7 +7,7 @@
 #include "ATen/ops/equal.h"
 #include "ATen/ops/randn_like.h"
 #include "ATen/ops/tensor.h"
-#include "catalogue/resolved.h"
+#include "catalogue/testing/resolved.h"
 #include "gtest/gtest.h"
 #include "models/layers/kernel_calls.h"
 #include "models/optimizers/catalogue.h"

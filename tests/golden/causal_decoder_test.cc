@@ -4,7 +4,7 @@
 #include <string>
 
 #include "ATen/ops/cat.h"
-#include "catalogue/resolved.h"
+#include "catalogue/testing/resolved.h"
 #include "gtest/gtest.h"
 #include "models/encodings/catalogue.h"
 #include "models/layers/feed_forward.h"

@@ -1,6 +1,6 @@
 // Resolves the parameters of an entry by its name, for tests.
-#ifndef LENGTHWISE_CATALOGUE_RESOLVED_H_
-#define LENGTHWISE_CATALOGUE_RESOLVED_H_
+#ifndef LENGTHWISE_CATALOGUE_TESTING_RESOLVED_H_
+#define LENGTHWISE_CATALOGUE_TESTING_RESOLVED_H_
 
 #include <cstdint>
 #include <string>
@@ -57,4 +57,4 @@ Parameters ResolvedSmall(absl::Span<const Entry* const> entries, absl::string_vi
 
 }  // namespace lengthwise::catalogue
 
-#endif  // LENGTHWISE_CATALOGUE_RESOLVED_H_
+#endif  // LENGTHWISE_CATALOGUE_TESTING_RESOLVED_H_

@@ -1,4 +1,4 @@
-#include "client/display/screen.h"
+#include "client/display/testing/screen.h"
 
 #include <algorithm>
 

@@ -8,8 +8,8 @@
 //   - shared memory read before it is written: it is filled with NaN;
 //   - accesses outside an array, under AddressSanitizer: each shared array is its own allocation;
 //   - more shared memory than the launch asked for, and misaligned Several: problem().
-#ifndef LENGTHWISE_MODELS_KERNELS_SIMT_EMULATOR_H_
-#define LENGTHWISE_MODELS_KERNELS_SIMT_EMULATOR_H_
+#ifndef LENGTHWISE_MODELS_KERNELS_TESTING_SIMT_EMULATOR_H_
+#define LENGTHWISE_MODELS_KERNELS_TESTING_SIMT_EMULATOR_H_
 
 #include <cstdint>
 #include <functional>
@@ -56,4 +56,4 @@ class Emulator {
 
 }  // namespace lengthwise::kernels::simt
 
-#endif  // LENGTHWISE_MODELS_KERNELS_SIMT_EMULATOR_H_
+#endif  // LENGTHWISE_MODELS_KERNELS_TESTING_SIMT_EMULATOR_H_

@@ -1,4 +1,4 @@
-#include "client/display/pseudo_terminal.h"
+#include "client/display/testing/pseudo_terminal.h"
 
 #include <poll.h>
 #include <pty.h>

@@ -1,7 +1,7 @@
 // The fortified longjmp aborts on a jump to another stack.
 #undef _FORTIFY_SOURCE
 
-#include "models/kernels/simt_emulator.h"
+#include "models/kernels/testing/simt_emulator.h"
 
 #include <setjmp.h>
 #include <ucontext.h>

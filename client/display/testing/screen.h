@@ -1,6 +1,6 @@
 // Emulates the part of a terminal that this program uses, so that tests check what a person sees.
-#ifndef LENGTHWISE_CLIENT_DISPLAY_SCREEN_H_
-#define LENGTHWISE_CLIENT_DISPLAY_SCREEN_H_
+#ifndef LENGTHWISE_CLIENT_DISPLAY_TESTING_SCREEN_H_
+#define LENGTHWISE_CLIENT_DISPLAY_TESTING_SCREEN_H_
 
 #include <string>
 #include <vector>
@@ -41,4 +41,4 @@ class Screen {
 
 }  // namespace lengthwise::client
 
-#endif  // LENGTHWISE_CLIENT_DISPLAY_SCREEN_H_
+#endif  // LENGTHWISE_CLIENT_DISPLAY_TESTING_SCREEN_H_

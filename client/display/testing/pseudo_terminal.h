@@ -1,6 +1,6 @@
 // Runs a program in a pseudo-terminal that a test types into and reads.
-#ifndef LENGTHWISE_CLIENT_DISPLAY_PSEUDO_TERMINAL_H_
-#define LENGTHWISE_CLIENT_DISPLAY_PSEUDO_TERMINAL_H_
+#ifndef LENGTHWISE_CLIENT_DISPLAY_TESTING_PSEUDO_TERMINAL_H_
+#define LENGTHWISE_CLIENT_DISPLAY_TESTING_PSEUDO_TERMINAL_H_
 
 #include <sys/types.h>
 
@@ -52,4 +52,4 @@ class PseudoTerminal {
 
 }  // namespace lengthwise::client
 
-#endif  // LENGTHWISE_CLIENT_DISPLAY_PSEUDO_TERMINAL_H_
+#endif  // LENGTHWISE_CLIENT_DISPLAY_TESTING_PSEUDO_TERMINAL_H_
