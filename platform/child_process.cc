@@ -14,7 +14,6 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
@@ -84,9 +83,15 @@ std::string ChildProcess::Exit::ToString() const {
   return absl::StrCat("exited with code ", code);
 }
 
+absl::StatusOr<Pipe> Pipe::Open() {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return absl::ErrnoToStatus(errno, "cannot make a pipe");
+  return Pipe{.read_end = Descriptor(ends[0]), .write_end = Descriptor(ends[1])};
+}
+
 ChildProcess::ChildProcess(pid_t pid) : pid_(pid) {
 #ifdef SYS_pidfd_open
-  pid_descriptor_ = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
+  pid_descriptor_ = Descriptor(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
 #endif
 }
 
@@ -97,45 +102,36 @@ absl::StatusOr<std::unique_ptr<ChildProcess>> ChildProcess::Start(const Options&
   const std::vector<char*> argument_pointers = Pointers(arguments);
   const std::vector<char*> environment_pointers = Pointers(environment);
 
-  int pipe_ends[2];
-  if (pipe2(pipe_ends, O_CLOEXEC) != 0) {
-    return absl::ErrnoToStatus(errno, "cannot make a pipe");
-  }
-  const absl::Cleanup close_read_end = [&] { close(pipe_ends[0]); };
-  absl::Cleanup close_write_end = [&] { close(pipe_ends[1]); };
-
-  const int input = open("/dev/null", O_RDONLY | O_CLOEXEC);
-  if (input < 0) return absl::ErrnoToStatus(errno, "cannot open /dev/null");
-  const absl::Cleanup close_input = [&] { close(input); };
-  int output = -1;
+  ASSIGN_OR_RETURN(Pipe errors, Pipe::Open());
+  const Descriptor input(open("/dev/null", O_RDONLY | O_CLOEXEC));
+  if (!input.is_open()) return absl::ErrnoToStatus(errno, "cannot open /dev/null");
+  Descriptor output;
   if (!options.output_file.empty()) {
     // O_NONBLOCK: does not wait for the other end of a pipe.
-    output = open(options.output_file.c_str(),
-                  O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | O_CLOEXEC, 0644);
-    if (output < 0) {
+    output = Descriptor(open(options.output_file.c_str(),
+                             O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | O_CLOEXEC, 0644));
+    if (!output.is_open()) {
       return absl::ErrnoToStatus(errno, absl::StrCat("cannot write ", options.output_file));
     }
   }
-  const absl::Cleanup close_output = [&] {
-    if (output >= 0) close(output);
-  };
 
   const pid_t parent = getpid();
   const pid_t pid = fork();
   if (pid < 0) return absl::ErrnoToStatus(errno, "cannot start a process");
   if (pid == 0) {
     BecomeProgram(argument_pointers.data(), environment_pointers.data(),
-                  options.input_descriptor >= 0 ? options.input_descriptor : input,
-                  output >= 0 ? output : options.output_descriptor,
-                  output >= 0 ? output : options.error_descriptor, options.parent_death_signal,
-                  options.own_process_group, parent, pipe_ends[1]);
+                  options.input_descriptor >= 0 ? options.input_descriptor : input.get(),
+                  output.is_open() ? output.get() : options.output_descriptor,
+                  output.is_open() ? output.get() : options.error_descriptor,
+                  options.parent_death_signal, options.own_process_group, parent,
+                  errors.write_end.get());
   }
   std::unique_ptr<ChildProcess> child(new ChildProcess(pid));
-  std::move(close_write_end).Invoke();
+  errors.write_end = Descriptor();
   int error = 0;
   ssize_t got;
   do {
-    got = read(pipe_ends[0], &error, sizeof(error));
+    got = read(errors.read_end.get(), &error, sizeof(error));
   } while (got < 0 && errno == EINTR);
   if (got == sizeof(error)) {
     child->WaitFor(absl::InfiniteDuration());
@@ -148,19 +144,18 @@ absl::StatusOr<ChildProcess::Output> ChildProcess::Run(std::vector<std::string> 
                                                        absl::Duration timeout) {
   // A file in memory instead of a pipe: the program never blocks on its reader, and surviving
   // children of the program do not keep the reader waiting.
-  const int file = memfd_create("output", MFD_CLOEXEC);
-  if (file < 0) return absl::ErrnoToStatus(errno, "cannot make a file in memory");
-  const absl::Cleanup close_file = [&] { close(file); };
+  const Descriptor file(memfd_create("output", MFD_CLOEXEC));
+  if (!file.is_open()) return absl::ErrnoToStatus(errno, "cannot make a file in memory");
   ASSIGN_OR_RETURN(std::unique_ptr<ChildProcess> child, Start({.arguments = std::move(arguments),
-                                                               .output_descriptor = file,
-                                                               .error_descriptor = file}));
+                                                               .output_descriptor = file.get(),
+                                                               .error_descriptor = file.get()}));
   Output output;
   output.exit = child->WaitFor(timeout);
   child.reset();  // ends all writing
   std::array<char, 1 << 16> buffer;
   while (true) {
     const ssize_t got =
-        pread(file, buffer.data(), buffer.size(), static_cast<off_t>(output.text.size()));
+        pread(file.get(), buffer.data(), buffer.size(), static_cast<off_t>(output.text.size()));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return absl::ErrnoToStatus(errno, "cannot read a program's output");
     if (got == 0) return output;
@@ -173,7 +168,6 @@ ChildProcess::~ChildProcess() {
     Signal(SIGKILL);
     WaitFor(absl::InfiniteDuration());
   }
-  if (pid_descriptor_ >= 0) close(pid_descriptor_);
 }
 
 std::optional<ChildProcess::Exit> ChildProcess::WaitFor(absl::Duration timeout) {
@@ -194,9 +188,9 @@ std::optional<ChildProcess::Exit> ChildProcess::WaitFor(absl::Duration timeout) 
     if (left <= absl::ZeroDuration()) return std::nullopt;
     // Without pidfd in the kernel, polls.
     const absl::Duration longest =
-        pid_descriptor_ >= 0 ? absl::Seconds(60) : absl::Milliseconds(10);
-    pollfd wait_for = {.fd = pid_descriptor_, .events = POLLIN};
-    poll(&wait_for, pid_descriptor_ >= 0 ? 1 : 0,
+        pid_descriptor_.is_open() ? absl::Seconds(60) : absl::Milliseconds(10);
+    pollfd wait_for = {.fd = pid_descriptor_.get(), .events = POLLIN};
+    poll(&wait_for, pid_descriptor_.is_open() ? 1 : 0,
          static_cast<int>(absl::ToInt64Milliseconds(std::min(left, longest))) + 1);
   }
   return exit_;

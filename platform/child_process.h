@@ -14,8 +14,17 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "platform/descriptors.h"
 
 namespace lengthwise::platform {
+
+// Both ends of a pipe. Programs that are started do not inherit them.
+struct Pipe {
+  static absl::StatusOr<Pipe> Open();
+
+  Descriptor read_end;
+  Descriptor write_end;
+};
 
 // Not thread-safe. Linux ties the parent's death signal to the thread that started the child: start
 // children from a thread that lives as long as they should (the main thread).
@@ -88,8 +97,8 @@ class ChildProcess {
   explicit ChildProcess(pid_t pid);
 
   const pid_t pid_;
-  // Becomes readable when the process exits. -1 if the kernel has no pidfd.
-  int pid_descriptor_ = -1;
+  // Becomes readable when the process exits. Closed if the kernel has no pidfd.
+  Descriptor pid_descriptor_;
   std::optional<Exit> exit_;
   bool detached_ = false;
 };

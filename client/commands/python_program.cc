@@ -1,6 +1,5 @@
 #include "client/commands/python_program.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -75,40 +74,14 @@ std::filesystem::path ThisProgram() {
   return std::filesystem::read_symlink("/proc/self/exe", error);
 }
 
-// Both ends of a pipe, closed by the destructor.
-class Pipe {
- public:
-  static absl::StatusOr<std::unique_ptr<Pipe>> Open() {
-    std::unique_ptr<Pipe> pipe(new Pipe);
-    if (pipe2(pipe->ends_.data(), O_CLOEXEC) != 0) {
-      return absl::ErrnoToStatus(errno, "cannot make a pipe");
-    }
-    return pipe;
-  }
-  ~Pipe() {
-    CloseWriteEnd();
-    if (ends_[0] >= 0) close(ends_[0]);
-  }
-
-  int read_end() const { return ends_[0]; }
-  int write_end() const { return ends_[1]; }
-  void CloseWriteEnd() {
-    if (ends_[1] >= 0) close(ends_[1]);
-    ends_[1] = -1;
-  }
-
- private:
-  Pipe() = default;
-  std::array<int, 2> ends_ = {-1, -1};
-};
-
 // Passes the data of both pipes to their takers until both have ended, and forwards signals to the
 // process.
-void Forward(const Pipe& out, const TakeText& take_out, const Pipe& err, const TakeText& take_err,
-             const InterruptGuard& interrupts, platform::ChildProcess& process) {
+void Forward(const platform::Pipe& out, const TakeText& take_out, const platform::Pipe& err,
+             const TakeText& take_err, const InterruptGuard& interrupts,
+             platform::ChildProcess& process) {
   int passed_on = 0;
-  std::array<pollfd, 2> ends = {pollfd{.fd = out.read_end(), .events = POLLIN},
-                                pollfd{.fd = err.read_end(), .events = POLLIN}};
+  std::array<pollfd, 2> ends = {pollfd{.fd = out.read_end.get(), .events = POLLIN},
+                                pollfd{.fd = err.read_end.get(), .events = POLLIN}};
   std::array<char, 1 << 16> buffer;
   while (ends[0].fd >= 0 || ends[1].fd >= 0) {
     const int ready = poll(ends.data(), ends.size(), kPollMilliseconds);
@@ -191,17 +164,17 @@ absl::StatusOr<std::unique_ptr<platform::ChildProcess>> StartPython(
     const std::vector<std::string>& arguments, const rpc::ChannelOptions& channel,
     std::string& first_line) {
   ASSIGN_OR_RETURN(auto python, FindPython());
-  ASSIGN_OR_RETURN(auto out_pipe, Pipe::Open());
+  ASSIGN_OR_RETURN(auto out_pipe, platform::Pipe::Open());
   platform::ChildProcess::Options options = PythonProcess(python, arguments, channel);
-  options.output_descriptor = out_pipe->write_end();
+  options.output_descriptor = out_pipe.write_end.get();
   ASSIGN_OR_RETURN(
       auto process, platform::ChildProcess::Start(options),
       absl::NotFoundError(absl::StrCat(std::string(_.message()), "; ", kPythonAdvice)));
-  out_pipe->CloseWriteEnd();
+  out_pipe.write_end = platform::Descriptor();
   first_line.clear();
   char next = 0;
   ssize_t got = 0;
-  while ((got = read(out_pipe->read_end(), &next, 1)) == 1 && next != '\n') first_line += next;
+  while ((got = read(out_pipe.read_end.get(), &next, 1)) == 1 && next != '\n') first_line += next;
   if (got != 1) {
     return absl::FailedPreconditionError(
         absl::StrCat("`lengthwise ", arguments.front(), "` did not start; what it said is above"));
@@ -213,11 +186,11 @@ absl::StatusOr<int> RunPython(const std::vector<std::string>& arguments,
                               const rpc::ChannelOptions& channel, const TakeText& out,
                               const TakeText& err) {
   ASSIGN_OR_RETURN(auto python, FindPython());
-  ASSIGN_OR_RETURN(auto out_pipe, Pipe::Open());
-  ASSIGN_OR_RETURN(auto err_pipe, Pipe::Open());
+  ASSIGN_OR_RETURN(auto out_pipe, platform::Pipe::Open());
+  ASSIGN_OR_RETURN(auto err_pipe, platform::Pipe::Open());
   platform::ChildProcess::Options options = PythonProcess(python, arguments, channel);
-  options.output_descriptor = out_pipe->write_end();
-  options.error_descriptor = err_pipe->write_end();
+  options.output_descriptor = out_pipe.write_end.get();
+  options.error_descriptor = err_pipe.write_end.get();
   options.own_process_group = false;
   const InterruptGuard interrupts;
   auto process = platform::ChildProcess::Start(options);
@@ -225,15 +198,15 @@ absl::StatusOr<int> RunPython(const std::vector<std::string>& arguments,
     return absl::NotFoundError(
         absl::StrCat(std::string(process.status().message()), "; ", kPythonAdvice));
   }
-  out_pipe->CloseWriteEnd();
-  err_pipe->CloseWriteEnd();
+  out_pipe.write_end = platform::Descriptor();
+  err_pipe.write_end = platform::Descriptor();
   // Python's own words, to which the error adds what to do.
   bool lacks_package = false;
   const auto take_error = [&](absl::string_view text) {
     lacks_package = lacks_package || absl::StrContains(text, ": No module named lengthwise");
     if (!lacks_package) err(text);
   };
-  Forward(*out_pipe, out, *err_pipe, take_error, interrupts, **process);
+  Forward(out_pipe, out, err_pipe, take_error, interrupts, **process);
   const auto exit = (*process)->WaitFor(absl::InfiniteDuration());
   if (exit->signal != 0 && interrupts.count() > 0) return kInterrupted;
   if (exit->signal != 0) {

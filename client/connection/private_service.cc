@@ -1,6 +1,5 @@
 #include "client/connection/private_service.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -294,13 +293,9 @@ absl::Status PrivateService::StartServer() {
                                         "--allow_python_networks"};
   // Workers end with the program that started them, so none of an earlier run is left.
   if (options_.release_leases) arguments.push_back("--release_leases");
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return absl::ErrnoToStatus(errno, "cannot make a pipe");
-  pipe_ = ends[1];
-  absl::StatusOr<Child> started = Launch("server", std::move(arguments), ends[0]);
-  close(ends[0]);
-  if (!started.ok()) return started.status();
-  server_ = *std::move(started);
+  ASSIGN_OR_RETURN(platform::Pipe pipe, platform::Pipe::Open());
+  pipe_ = std::move(pipe.write_end);
+  ASSIGN_OR_RETURN(server_, Launch("server", std::move(arguments), pipe.read_end.get()));
   for (const absl::Time deadline = absl::Now() + options_.start_timeout;;) {
     // FindRunningServer has emptied LOCK of what an earlier server said.
     if (const auto server = Described(options_.data_dir); server.has_value()) {
@@ -410,11 +405,11 @@ void PrivateService::Stop(absl::Duration grace) {
       // disk.
       server_->process->Terminate(grace);
     } else if (const char stay = 1;
-               !server_->process->Poll().has_value() && write(pipe_, &stay, 1) == 1) {
+               !server_->process->Poll().has_value() && write(pipe_.get(), &stay, 1) == 1) {
       server_->process->Detach();
     }
   }
-  if (pipe_ >= 0) close(std::exchange(pipe_, -1));
+  pipe_ = platform::Descriptor();
   server_.reset();
   users_.reset();
 }

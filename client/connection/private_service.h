@@ -131,7 +131,7 @@ class PrivateService {
   std::optional<RunningServer> joined_;
   // Of a server that was started; the descriptor is the pipe to it.
   std::optional<Child> server_;
-  int pipe_ = -1;
+  platform::Descriptor pipe_;
   std::vector<Child> workers_;
   int started_workers_ = 0;
   std::vector<std::string> lost_workers_;
