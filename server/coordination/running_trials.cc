@@ -40,15 +40,16 @@ std::string LengthBuckets::Label(int32_t length) const {
 RunningChange StartOf(const TrialRecord& trial, const PackRecord& pack,
                       const v1::TrialSpecification& specification) {
   const v1::Evaluation& evaluation = specification.evaluation();
-  TrialStart start = {.name = TrialName(trial.experiment_id, trial.id),
-                      .experiment_id = trial.experiment_id,
-                      .trial_id = trial.id,
-                      .attempt = trial.attempt,
-                      .worker = trial.worker,
-                      .task = pack.task,
-                      .network = pack.network,
-                      .encoding = pack.encoding,
-                      .seen_up_to = evaluation.seen_up_to()};
+  TrialStart start;
+  start.name = TrialName(trial.experiment_id, trial.id);
+  start.experiment_id = trial.experiment_id;
+  start.trial_id = trial.id;
+  start.attempt = trial.attempt;
+  start.worker = trial.worker;
+  start.task = pack.task;
+  start.network = pack.network;
+  start.encoding = pack.encoding;
+  start.seen_up_to = evaluation.seen_up_to();
   for (const int32_t length : evaluation.lengths()) start.longest = std::max(start.longest, length);
   for (const int32_t length : evaluation.interval_lengths()) {
     start.longest = std::max(start.longest, length);
@@ -67,10 +68,10 @@ void RunningTrials::Apply(const std::vector<RunningChange>& changes) {
     }
     const TrialStart& start = *change.start;
     if (found != trials_.end()) {
-      if (found->second.start.attempt == start.attempt) continue;
+      if (found->second.trial.attempt == start.attempt) continue;
       Erase(found);
     }
-    trials_.emplace(change.name, Entry{.start = start,
+    trials_.emplace(change.name, Entry{.trial = start,
                                        .buckets = LengthBuckets(start.seen_up_to, start.longest),
                                        .number = next_number_++});
   }
@@ -78,7 +79,7 @@ void RunningTrials::Apply(const std::vector<RunningChange>& changes) {
 
 void RunningTrials::Erase(Trials::iterator trial) {
   const Entry& entry = trial->second;
-  if (const auto told = told_.find(entry.start.experiment_id); told != told_.end()) {
+  if (const auto told = told_.find(entry.trial.experiment_id); told != told_.end()) {
     told->second.erase(entry.told);
     if (told->second.empty()) told_.erase(told);
   }
@@ -92,15 +93,15 @@ std::optional<std::string> RunningTrials::Progress(const WorkerProgress& told_by
   if (found == trials_.end()) return std::nullopt;
   Entry& entry = found->second;
   // A late report of an earlier attempt, or of a worker that has lost the trial.
-  if (entry.start.attempt != progress.attempt() || entry.start.worker != told_by.worker) {
+  if (entry.trial.attempt != progress.attempt() || entry.trial.worker != told_by.worker) {
     return std::nullopt;
   }
-  entry.progress = progress;
-  std::map<int64_t, std::string>& told = told_[entry.start.experiment_id];
+  entry.trial.progress = progress;
+  std::map<int64_t, std::string>& told = told_[entry.trial.experiment_id];
   told.erase(entry.told);
   entry.told = ++last_told_;
-  told.emplace(entry.told, entry.start.name);
-  return entry.start.experiment_id;
+  told.emplace(entry.told, entry.trial.name);
+  return entry.trial.experiment_id;
 }
 
 std::vector<v1::TrialProgress> RunningTrials::ProgressSince(absl::string_view experiment_id,
@@ -112,7 +113,7 @@ std::vector<v1::TrialProgress> RunningTrials::ProgressSince(absl::string_view ex
   if (!name.empty()) {
     const auto found = trials_.find(name);
     if (found != trials_.end() && found->second.told > since) {
-      newest.push_back(found->second.progress);
+      newest.push_back(found->second.trial.progress);
       since = found->second.told;
     }
     return newest;
@@ -121,7 +122,7 @@ std::vector<v1::TrialProgress> RunningTrials::ProgressSince(absl::string_view ex
   if (told == told_.end()) return newest;
   for (auto next = told->second.upper_bound(since); next != told->second.end(); ++next) {
     if (static_cast<int64_t>(newest.size()) == max_trials) break;
-    newest.push_back(trials_.at(next->second).progress);
+    newest.push_back(trials_.at(next->second).trial.progress);
     since = next->first;
   }
   return newest;
@@ -142,10 +143,10 @@ void RunningTrials::Evaluated(absl::string_view name, const v1::LengthAccuracies
     bucket.accuracy += ClampAccuracy(accuracies.accuracies(i));
     ++bucket.lengths;
   }
-  if (accuracies.has_unseen_accuracy()) entry.unseen_accuracy = accuracies.unseen_accuracy();
-  entry.accuracies.clear();
+  if (accuracies.has_unseen_accuracy()) entry.trial.unseen_accuracy = accuracies.unseen_accuracy();
+  entry.trial.accuracies.clear();
   for (const auto& [label, sum] : buckets) {
-    entry.accuracies[label] = sum.accuracy / static_cast<double>(sum.lengths);
+    entry.trial.accuracies[label] = sum.accuracy / static_cast<double>(sum.lengths);
   }
 }
 
@@ -160,17 +161,7 @@ std::vector<RunningTrial> RunningTrials::List() const {
                     [](const Entry* a, const Entry* b) { return a->number < b->number; });
   entries.resize(shown);
   std::vector<RunningTrial> trials;
-  for (const Entry* entry : entries) {
-    trials.push_back({.experiment_id = entry->start.experiment_id,
-                      .trial_id = entry->start.trial_id,
-                      .worker = entry->start.worker,
-                      .task = entry->start.task,
-                      .network = entry->start.network,
-                      .encoding = entry->start.encoding,
-                      .progress = entry->progress,
-                      .unseen_accuracy = entry->unseen_accuracy,
-                      .accuracies = entry->accuracies});
-  }
+  for (const Entry* entry : entries) trials.push_back(entry->trial);
   return trials;
 }
 

@@ -23,15 +23,9 @@
 namespace lengthwise::server {
 
 // The start of a trial's attempt. `name` is that of v1::Trial; the ids are parts of it.
-struct TrialStart {
+struct TrialStart : RunningTrial {
   std::string name;
-  std::string experiment_id;
-  std::string trial_id;
   int32_t attempt = 0;
-  std::string worker;
-  std::string task;
-  std::string network;
-  std::string encoding;
   // From the specification's evaluation.
   int32_t seen_up_to = 0;
   int32_t longest = 0;
@@ -98,13 +92,10 @@ class RunningTrials {
 
  private:
   struct Entry {
-    TrialStart start;
+    TrialStart trial;
     LengthBuckets buckets;
     int64_t number = 0;  // in the order of starts
-    v1::TrialProgress progress;
-    int64_t told = 0;  // number of the newest report, over all trials; 0 before the first
-    std::optional<double> unseen_accuracy;
-    std::map<std::string, double> accuracies;  // by bucket
+    int64_t told = 0;    // number of the newest report, over all trials; 0 before the first
   };
   using Trials = absl::flat_hash_map<std::string, Entry>;
 
