@@ -237,11 +237,10 @@ absl::StatusOr<std::string> MakeBackup(const std::string& data_dir, const std::s
 absl::StatusOr<bool> NamesCheckpoints(const std::string& database) {
   ASSIGN_OR_RETURN(std::unique_ptr<SqliteConnection> opened,
                    SqliteConnection::Open(database, /*read_only=*/true));
-  SqliteStatement query =
-      opened->Query("SELECT EXISTS (SELECT 1 FROM trials WHERE checkpoint_step > 0)");
-  const bool names = query.Step() && query.Int(0) != 0;
-  RETURN_IF_ERROR(query.status());
-  return names;
+  ASSIGN_OR_RETURN(
+      const int64_t names,
+      Number(opened->Query("SELECT EXISTS (SELECT 1 FROM trials WHERE checkpoint_step > 0)")));
+  return names != 0;
 }
 
 absl::Status LogTrialsWithoutCheckpoint(const std::string& database, ArtifactStore& artifacts) {

@@ -122,6 +122,12 @@ absl::Status SqliteStatement::Run() {
   return status_;
 }
 
+absl::StatusOr<int64_t> Number(SqliteStatement query) {
+  const int64_t number = query.Step() ? query.Int(0) : 0;
+  if (!query.status().ok()) return query.status();
+  return number;
+}
+
 absl::string_view SqliteStatement::Bytes(int column) const {
   const void* data = sqlite3_column_blob(statement_, column);
   const int size = sqlite3_column_bytes(statement_, column);

@@ -90,6 +90,9 @@ class SqliteStatement {
   absl::Status status_;
 };
 
+// The first column of the first row; 0 without a row.
+absl::StatusOr<int64_t> Number(SqliteStatement query);
+
 // Bytes that are not text. Must outlive the statement's last Step.
 struct SqliteBlob {
   absl::string_view bytes;
@@ -126,6 +129,8 @@ class SqliteConnection {
   // failed_sync(); after any other error the next checkpoint tries again.
   void Checkpoint();
 
+  // For the functions of SQLite's API that this class does not have.
+  sqlite3* database() { return database_; }
   // Frees the pages that are kept for the next statements.
   void ReleaseMemory() { sqlite3_db_release_memory(database_); }
 

@@ -122,12 +122,6 @@ std::vector<int> AllKinds() {
   return kinds;
 }
 
-absl::StatusOr<int64_t> Number(SqliteStatement query) {
-  const int64_t number = query.Step() ? query.Int(0) : 0;
-  RETURN_IF_ERROR(query.status());
-  return number;
-}
-
 template <typename T, typename Read>
 absl::StatusOr<std::optional<T>> First(SqliteStatement query, Read read) {
   std::optional<T> record;

@@ -204,30 +204,17 @@ absl::StatusOr<UnusedPages> FindUnusedPages(SqliteConnection& connection) {
 }
 
 absl::StatusOr<int64_t> SchemaVersion(SqliteConnection& connection) {
-  int64_t application = 0;
-  int64_t version = 0;
-  int64_t tables = 0;
-  {
-    SqliteStatement query = connection.Query("PRAGMA application_id");
-    if (query.Step()) application = query.Int(0);
-    RETURN_IF_ERROR(query.status());
-  }
-  {
-    SqliteStatement query = connection.Query("SELECT count(*) FROM sqlite_schema");
-    if (query.Step()) tables = query.Int(0);
-    RETURN_IF_ERROR(query.status());
-  }
+  ASSIGN_OR_RETURN(const int64_t application, Number(connection.Query("PRAGMA application_id")));
+  ASSIGN_OR_RETURN(const int64_t tables,
+                   Number(connection.Query("SELECT count(*) FROM sqlite_schema")));
   if (tables > 0 && application != kApplicationId) {
     return absl::FailedPreconditionError(
         "the database in the data directory was not made by lengthwise_server; choose another "
         "data directory");
   }
-  if (tables > 0) {
-    SqliteStatement query =
-        connection.Query("SELECT coalesce(max(version), 0) FROM schema_migrations");
-    if (query.Step()) version = query.Int(0);
-    RETURN_IF_ERROR(query.status());
-  }
+  if (tables == 0) return 0;
+  ASSIGN_OR_RETURN(const int64_t version,
+                   Number(connection.Query("SELECT max(version) FROM schema_migrations")));
   if (version > kSchemaVersion) {
     return absl::FailedPreconditionError(
         absl::StrCat("the database has schema version ", version, ", this program knows ",

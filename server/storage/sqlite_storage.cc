@@ -202,11 +202,7 @@ absl::StatusOr<std::unique_ptr<Storage>> OpenSqliteStorage(const std::string& pa
   if (status.ok()) status = Migrate(connection);
   if (status.ok()) status = ShrinkOnce(connection);
   if (status.ok() && options.max_bytes > 0) {
-    int64_t page_size = 4096;
-    {
-      SqliteStatement query = connection.Query("PRAGMA page_size");
-      if (query.Step()) page_size = query.Int(0);
-    }
+    ASSIGN_OR_RETURN(const int64_t page_size, Number(connection.Query("PRAGMA page_size")));
     status =
         connection.Execute(absl::StrCat("PRAGMA max_page_count = ", options.max_bytes / page_size));
   }

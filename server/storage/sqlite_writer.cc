@@ -66,10 +66,8 @@ absl::Status StorageWriter::CheckOwner() {
                  "If it was moved, all that was acknowledged is in it: start a server there"));
     }
   }
-  SqliteStatement query = connection_.Query("SELECT epoch FROM owner");
-  const bool mine = query.Step() && query.Int(0) == epoch_;
-  RETURN_IF_ERROR(query.status());
-  if (mine) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const int64_t epoch, Number(connection_.Query("SELECT epoch FROM owner")));
+  if (epoch == epoch_) return absl::OkStatus();
   return lost_ = absl::FailedPreconditionError(
              absl::StrCat(connection_.path(),
                           ": another server has opened this database since and owns it now, so "
@@ -319,14 +317,10 @@ absl::Status StorageWriter::DeleteRows(int64_t experiment) {
 
 absl::StatusOr<bool> StorageWriter::CleanUp() {
   if (!may_have_rows_) return GiveBackSpace();
-  int64_t experiment = 0;
-  {
-    // A range that the index on ids can find: "0" follows "/".
-    SqliteStatement query = connection_.Query(
-        "SELECT key FROM experiments WHERE id >= '" LENGTHWISE_DELETED "' AND id < '0' LIMIT 1");
-    if (query.Step()) experiment = query.Int(0);
-    RETURN_IF_ERROR(query.status());
-  }
+  // A range that the index on ids can find: "0" follows "/".
+  ASSIGN_OR_RETURN(const int64_t experiment,
+                   Number(connection_.Query("SELECT key FROM experiments WHERE id >= "
+                                            "'" LENGTHWISE_DELETED "' AND id < '0' LIMIT 1")));
   if (experiment == 0) {
     may_have_rows_ = false;
     return GiveBackSpace();
