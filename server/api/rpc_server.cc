@@ -36,11 +36,11 @@ constexpr int kUnreadBytes = 4 << 10;
 // Time to send the last status to clients that read slowly.
 constexpr absl::Duration kFarewell = absl::Milliseconds(500);
 
-// Full names of the server's own services.
 int StreamsOfAClient(const RpcServer::Options& options) {
   return options.socket.empty() ? TransferThreads::kStreamsOfAClient : kWorkerUploads;
 }
 
+// Full names of the server's own services.
 std::vector<std::string> Services() {
   return {
       v1::ExperimentService::service_full_name(), v1::WorkerService::service_full_name(),
