@@ -17,6 +17,7 @@ import time
 import unittest
 
 CHILD = os.path.join(os.path.dirname(os.path.abspath(__file__)), "child.py")
+TESTING = os.path.join(os.path.dirname(CHILD), "testing")
 PYTHON = os.environ.get("LENGTHWISE_PYTHON_NETWORKS", "/usr/bin/python3")
 TEMPORARY = tempfile.TemporaryDirectory()
 WARM_PYTHON = os.path.join(TEMPORARY.name, "warm_python")
@@ -24,7 +25,7 @@ WARM_PYTHON = os.path.join(TEMPORARY.name, "warm_python")
 
 def setUpModule():
     """Starts WARM_PYTHON."""
-    warm = subprocess.Popen([PYTHON, "-B", os.path.join(os.path.dirname(CHILD), "warm_python.py"), WARM_PYTHON])
+    warm = subprocess.Popen([PYTHON, "-B", os.path.join(TESTING, "warm_python.py"), WARM_PYTHON])
     unittest.addModuleCleanup(warm.wait)
     unittest.addModuleCleanup(warm.kill)
     while not os.path.exists(WARM_PYTHON):
@@ -584,7 +585,7 @@ class ChildTest(unittest.TestCase):
                 if golden["task"] is not None:
                     tokens = [row + [vocabulary - 1] * outputs for row in tokens]
                 config = golden["config"]
-                with open(os.path.join(os.path.dirname(CHILD), "encoder_copy.py")) as file:
+                with open(os.path.join(TESTING, "encoder_copy.py")) as file:
                     source = file.read()
                 parent = self.parent(
                     source,
@@ -703,6 +704,11 @@ class ChildTest(unittest.TestCase):
         for source in ("sys.stdout.close()", "sys.stdout = None"):
             parent = self.parent(f"import sys\n{source}\n" + textwrap.dedent(LINEAR), cold=True)
             self.assertEqual(len(parent.forward([[1, 2]], 1)), 3)
+
+    def test_warm_python_leaves_other_calls_to_python(self):
+        for arguments in (["-c", "import sys; print(*sys.argv)", "cpu"], ["-c", "print(7)"], ["-c", "print(8)", *"123456"]):
+            said = [subprocess.check_output([python, "-B", *arguments]) for python in (PYTHON, WARM_PYTHON)]
+            self.assertEqual(said[0], said[1])
 
     def test_old_torch_is_refused(self):
         with tempfile.TemporaryDirectory() as folder:

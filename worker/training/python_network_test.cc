@@ -93,7 +93,7 @@ const std::string& WarmInterpreter() {
     std::string path = absl::StrCat(testing::TempDir(), "/warm_python");
     std::filesystem::remove(path);
     auto started = platform::ChildProcess::Start(
-        {.arguments = {Interpreter(), "-B", "models/python_network/warm_python.py", path}});
+        {.arguments = {Interpreter(), "-B", "models/python_network/testing/warm_python.py", path}});
     if (!started.ok()) return "";
     platform::ChildProcess& server = *started->release();  // serves until this process ends
     while (!std::filesystem::exists(path)) {
@@ -279,7 +279,7 @@ TEST_F(PythonNetworkTest, DoublePrecisionTrains) {
 
 // The built-in encoder with sin_cos, whose parameters have the same names.
 std::string EncoderCopy() {
-  std::ifstream file("models/python_network/encoder_copy.py");
+  std::ifstream file("models/python_network/testing/encoder_copy.py");
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 

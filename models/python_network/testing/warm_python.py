@@ -2,9 +2,9 @@
 
   PYTHON warm_python.py PROGRAM    writes PROGRAM, and serves its calls until the process that started this one ends
 
-PROGRAM takes the arguments of PYTHON. Where child.py is among them, a copy of this process runs it, with the environment,
-the working directory, the open files and the process group of the caller, which ends as the copy does. Other calls go to
-PYTHON itself. Ends with 77 if torch cannot be imported.
+PROGRAM takes the arguments of PYTHON. Where the text of child.py is among them, a copy of this process runs it, with the
+environment, the working directory, the open files and the process group of the caller, which ends as the copy does. Other
+calls go to PYTHON itself. Ends with 77 if torch cannot be imported.
 """
 
 import os
@@ -22,10 +22,12 @@ import sys
 import traceback
 
 NO_TORCH = 77
+CHILD = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "child.py")
 CALLER = """#!{python} -IS
 import json, os, signal, socket, sys
-if len(sys.argv) == 4:
-    os.execv({python!r}, [{python!r}, *sys.argv[1:]])
+with open({child!r}) as file:
+    if file.read() not in sys.argv:
+        os.execv({python!r}, [{python!r}, *sys.argv[1:]])
 server = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 server.connect({address!r})
 files = [0, 1, 2, *map(int, sys.argv[4:7])]
@@ -82,7 +84,7 @@ def main():
     listener.listen()
     program = sys.argv[1]
     with open(program + ".new", "w") as file:
-        file.write(CALLER.format(python=sys.executable, address=listener.getsockname()))
+        file.write(CALLER.format(python=sys.executable, child=CHILD, address=listener.getsockname()))
     os.chmod(program + ".new", 0o700)
     os.rename(program + ".new", program)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those who answer
