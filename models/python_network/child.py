@@ -33,7 +33,7 @@ import time
 import traceback
 
 ENTRY = "lengthwise_network"
-SHOWN_TENSORS, SHOWN_FRAMES, SHOWN_LINES = 12, 8, 4
+SHOWN_TENSORS, SHOWN_FRAMES, SHOWN_LINES, SHOWN_CHARACTERS = 12, 8, 4, 2000
 NOT_KEPT = "register it with persistent=False, if it is constant"
 # What to do about errors whose own text does not say it.
 ADVICE = {
@@ -111,6 +111,12 @@ def with_class(module, name, torch):
     raise Refused(f"the file has no class `{name}`; {has}")
 
 
+def told_by(value, ask):
+    """What a value of the module tells of itself; None if that fails."""
+    with contextlib.suppress(Exception):
+        return ask(value)
+
+
 def describe(error, folder):
     """The error for people: a first line with the user's file and line, the tensors there, the user's frames."""
     if isinstance(error, Refused):
@@ -119,7 +125,7 @@ def describe(error, folder):
     if isinstance(error, SyntaxError) and (error.filename or "").startswith(folder):
         place = f"{os.path.relpath(error.filename, folder)}:{error.lineno}"
         return f"{place}: {kind}: {error.msg}\n    {(error.text or '').strip()}"
-    said = (str(error) or "no message").splitlines()[:SHOWN_LINES]
+    said = (told_by(error, str) or "no message")[:SHOWN_CHARACTERS].splitlines()[:SHOWN_LINES]
     if isinstance(error, SystemExit):
         said = [f"the module ended the program with exit code {error.code}"]
     if type(error) in ADVICE:
@@ -130,8 +136,9 @@ def describe(error, folder):
         file = frame.f_code.co_filename
         place = f"{os.path.relpath(file, folder)}:{line}: "
         lines.append(f"  {place}in {frame.f_code.co_name}: {linecache.getline(file, line).strip()}")
-    values = own[-1][0].f_locals.items() if own else ()
-    shapes = [f"{name} {list(value.shape)}" for name, value in values if isinstance(getattr(value, "shape", None), tuple)]
+    values = own[-1][0].f_locals if own else {}
+    shapes = {name: told_by(value, lambda tensor: tensor.shape) for name, value in values.items()}
+    shapes = [f"{name} {list(shape)}" for name, shape in shapes.items() if isinstance(shape, tuple)]
     if shapes:
         lines.append("  tensors there: " + ", ".join(shapes[:SHOWN_TENSORS]))
     return "\n".join([f"{place}{kind}: {said[0]}", *said[1:], *lines])
@@ -158,6 +165,7 @@ class Network:
         self.vocabulary, self.outputs, self.heads = request["vocabulary"], request["outputs"], request["heads"]
         make = with_class(load(request["archive"], folder), request["class"], torch)
         self.modules = [self._make(make, request["arguments"], seed) for seed in request["seeds"]]
+        torch.set_grad_enabled(True)  # the module's code may have changed it
         self.files, self.views, self.gradients, self.buffers = files, [], [], []
         self.inputs, self.pending, self.cache, self.shape = b"", {}, None, (0, 0)
 
@@ -226,10 +234,11 @@ class Network:
                 raise Refused(f"the parameter `{name}` has type {value.dtype}; expected real numbers")
             yield name, value
         for name, value in module.named_buffers():
-            if value.is_complex() and name in saved:
-                raise Refused(f"the buffer `{name}` is complex: {NOT_KEPT}")
-            if name in saved:
-                yield name, value
+            if name not in saved:
+                continue
+            if value.is_complex() or value.layout != self.torch.strided:
+                raise Refused(f"the buffer `{name}` is complex or sparse: {NOT_KEPT}")
+            yield name, value
 
     def declare(self):
         module = self.modules[0]
@@ -261,7 +270,7 @@ class Network:
                 view.copy_(value.data)
                 views[name] = value.data = view
                 if value.requires_grad:
-                    value.grad = gradients[name] = self._view(request["gradients"] + offset, value)
+                    gradients[name] = self._view(request["gradients"] + offset, value)
             self.views.append(views)
             self.gradients.append(gradients)
             self.buffers.append(buffers)
@@ -308,7 +317,8 @@ class Network:
             self.cache = {}
         self.seed(seed)
         with torch.set_grad_enabled(training):
-            given = (one.to(self.device) for one in (tokens, positions, bias))
+            # The module may change copies in place.
+            given = (one.to(self.device, copy=True) for one in (tokens, positions, bias))
             logits = self._call(module, *given, self.cache if cached >= 0 else None)
         self.shape = tuple(tokens.shape)
         expected = [*self.shape, self.outputs]
@@ -335,12 +345,9 @@ class Network:
         for name, parameter in self.modules[member].named_parameters():
             if parameter.data_ptr() != views[name].data_ptr():
                 raise Refused(f"`forward` gave the parameter `{name}` new memory; change its values in place")
-            kept = self.gradients[member].get(name)
-            if kept is not None and parameter.grad is not kept:
-                # Sparse gradients are not added in place.
-                if parameter.grad is not None:
-                    kept.copy_(parameter.grad.to_dense() if parameter.grad.is_sparse else parameter.grad)
-                parameter.grad = kept
+            if parameter.grad is not None and name in self.gradients[member]:
+                self.gradients[member][name].add_(parameter.grad)
+            parameter.grad = None
         self._copy(member, self.near, self.state, gradients=True)
 
     def maps(self, member):
@@ -370,7 +377,7 @@ class Network:
         tokens = self._numbers(at["tokens"], rows, n, dtype=self.token_type)
         place_type = self.torch.float64 if request["real_positions"] else self.torch.int64
         positions = self._numbers(at["positions"], 1, n, dtype=place_type).repeat(rows, 1)
-        bias = self._numbers(at["bias"], self.heads, n, n + max(0, cached)).clone().requires_grad_(training)
+        bias = self._numbers(at["bias"], self.heads, n, n + max(0, cached)).requires_grad_(training)
         read = self.logits(member, tokens, positions, bias, request["seed"], training, cached)[:, n - m :]
         self._numbers(at["logits"], *read.shape).copy_(read.detach())
         if training:
@@ -406,7 +413,7 @@ class Alone(Network):
         self.slots = self.declared["state"]
         *offsets, self.row = itertools.accumulate((math.prod(slot["shape"]) for slot in self.slots), initial=0)
         bound = {"offsets": offsets, "row": self.row, "parameters": 0, "gradients": self.row}
-        self.bind(bound, self.torch.zeros(2 * self.row))
+        self.bind(bound, self.torch.zeros(2 * self.row, dtype=self.dtype))
 
     def read(self, tokens, outputs, seed, training, cached=-1):
         """The logits that the service reads; a training pass also replaces the gradients by those of their mean."""
@@ -414,6 +421,8 @@ class Alone(Network):
         positions = torch.arange(before, before + n).repeat(rows, 1)
         bias = torch.zeros(self.heads, n, before + n, requires_grad=training)
         read = self.logits(0, tokens, positions, bias, seed, training, cached)[:, n - outputs :]
+        if not torch.isfinite(read).all():
+            raise Refused("the logits have numbers that are not finite")
         if training:
             self.state[self.row :] = 0
             self.add_gradients(0, read, torch.full_like(read, 1 / read.numel()))
@@ -451,6 +460,9 @@ def check(request, folder):
     same = torch.equal(here, resumed) and torch.equal(first.state, again.state)
     differs = "a resumed step differs: the module keeps state outside of its parameters and buffers"
     expect(same, differs, "a resumed step equals one that was not interrupted")
+    # Hidden state would look like every mistake below.
+    if not same:
+        return {"lines": lines, "wrong": wrong}
     whole = first.read(tokens, outputs, 3, training=False)
     if first.declared["attention"]:
         layers, _, heads, _, _ = first.maps(0).shape
@@ -458,7 +470,8 @@ def check(request, folder):
     elif request.get("maps"):
         wrong.append("evaluation.attention_lengths asks for maps, and the network has no method `attention`")
     one = first.read(tokens[:1], outputs, 3, training=False)
-    expect(close(whole[:1], one), "the logits of a sequence depend on the others of its batch, also in evaluations")
+    depend = "the logits of a sequence depend on the others of its batch, also in evaluations"
+    expect(close(whole[:1], one), depend)
     if request["causal"]:
         changed = tokens.clone()
         changed[:, -1] = (changed[:, -1] + 1) % request["vocabulary"]
@@ -528,9 +541,12 @@ def main():
     os.register_at_fork(after_in_child=lambda: os.dup2(nowhere, control.fileno()))
     try:
         serve(control, files, os.path.realpath(folder))
-    finally:
-        # Threads of the module would keep the program alive.
-        os._exit(0)
+    except BaseException:  # noqa: BLE001
+        # The module's signal handler, between two calls.
+        traceback.print_exc()
+        os._exit(1)
+    # Threads of the module would keep the program alive.
+    os._exit(0)
 
 
 if __name__ == "__main__":

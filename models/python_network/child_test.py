@@ -7,6 +7,7 @@ import math
 import mmap
 import os
 import shutil
+import signal
 import socket
 import struct
 import subprocess
@@ -109,6 +110,35 @@ ODD = {
     "logits in half precision": LINEAR.replace("tokens))", "tokens)).bfloat16()"),
     "a weight of spectral norm": LINEAR.replace(
         "torch.nn.Linear(width, outputs)", "torch.nn.utils.parametrizations.spectral_norm(torch.nn.Linear(width, outputs))"
+    ),
+    "weights made of others": LINEAR.replace(
+        "torch.nn.Linear(width, outputs)", "torch.nn.utils.weight_norm(torch.nn.Linear(width, outputs))"
+    ).replace(
+        "self.out =", "torch.nn.utils.parametrizations.orthogonal(self.embedding)\n            self.out ="
+    ),
+    "names with other characters": LINEAR.replace(
+        "self.out =", "self.parts = torch.nn.ModuleDict({'a/b ü': torch.nn.Linear(4, 4)})\n            self.out ="
+    ).replace("self.embedding(tokens))", "self.parts['a/b ü'](self.embedding(tokens)))"),
+    "buffers that are missing or constant": LINEAR.replace(
+        "self.out =",
+        "self.register_buffer('missing', None)\n"
+        "            self.register_buffer('pairs', torch.eye(4).to_sparse(), persistent=False)\n"
+        "            self.out =",
+    ).replace(
+        "self.embedding(tokens))", "torch.sparse.mm(self.pairs, self.embedding(tokens)[0].T).T.unsqueeze(0))"
+    ),
+    "inputs that are changed in place": LINEAR.replace(
+        "return self.out", "mask.zero_(), positions.zero_(), tokens.add_(1).remainder_(5)\n            return self.out"
+    ),
+    "a part that is computed again": LINEAR.replace(
+        "self.out(self.embedding(tokens))", "torch.utils.checkpoint.checkpoint(self.out, self.embedding(tokens))"
+    ).replace("import torch\n", "import torch, torch.utils.checkpoint\n"),
+    "no gradients by default": "import torch\ntorch.set_grad_enabled(False)\n" + textwrap.dedent(LINEAR),
+    "threads that go on": LINEAR.replace(
+        "return self.out",
+        "import threading, time\n"
+        "            threading.Thread(target=time.sleep, args=(3600,)).start()\n"
+        "            return self.out",
     ),
     "a data class": "import dataclasses\n@dataclasses.dataclass\nclass Size:\n    width: int = 4\n"
     + textwrap.dedent(LINEAR).replace("width=4", "size=Size()").replace("width", "size.width"),
@@ -417,7 +447,8 @@ class ChildTest(unittest.TestCase):
         hidden = "self.calls = getattr(self, 'calls', 0) + 1\n            return self.calls * self.out"
         unseeded = "return __import__('secrets').randbits(30) * self.out"
         for source in (LINEAR.replace("return self.out", hidden), LINEAR.replace("return self.out", unseeded)):
-            self.assertIn("a resumed step differs", self.checked(source)["wrong"][0])
+            (wrong,) = self.checked(source)["wrong"]
+            self.assertIn("a resumed step differs", wrong)
         told = self.checked(LINEAR)
         self.assertEqual(told["wrong"], [])
         self.assertIn("a resumed step equals one that was not interrupted", told["lines"])
@@ -430,6 +461,16 @@ class ChildTest(unittest.TestCase):
         source = LINEAR.replace("self.embedding(tokens))", "self.embedding(tokens) + self.embedding(tokens).mean(0))")
         (wrong,) = self.checked(source)["wrong"]
         self.assertIn("depend on the others of its batch", wrong)
+
+    def test_check_lets_a_module_change_its_inputs(self):
+        source = LINEAR.replace(
+            "return self.out", "attention_bias.add_(1), tokens.add_(1).remainder_(5)\n            return self.out"
+        )
+        self.assertEqual(self.checked(source.replace("mask", "attention_bias"), heads=2)["wrong"], [])
+
+    def test_check_finds_logits_that_are_not_finite(self):
+        told = self.checked(LINEAR.replace("return self.out", "return float('nan') * self.out"))
+        self.assertEqual(told["error"], "the logits have numbers that are not finite")
 
     def test_check_computes_in_the_precision_of_training(self):
         source = LINEAR.replace("return self.out", "assert self.out.weight.dtype == torch.float64\n            return self.out")
@@ -672,7 +713,26 @@ class ChildTest(unittest.TestCase):
                 ),
                 "the buffer `hash` has whole numbers that torch.float32 cannot hold: register it with",
             ),
+            (
+                LINEAR.replace(
+                    "self.out =", "self.register_buffer('pairs', torch.eye(4).to_sparse())\n            self.out ="
+                ),
+                "the buffer `pairs` is complex or sparse: register it with",
+            ),
+            (LINEAR.replace(forward, forward + ", None"), "`forward` returned tuple; expected a tensor of logits [1, 2, 3]"),
+            (
+                LINEAR.replace("self.out =", "torch.nn.ModuleDict({'a.b': self.embedding})\n            self.out ="),
+                "net.py:7: KeyError: ",
+            ),
+            (LINEAR.replace(forward, "return self.forward(tokens, positions, mask)"), "net.py:9: RecursionError: "),
             ("raise ValueError('one\\ntwo')", "net.py:1: ValueError: one\ntwo\n"),
+            ("class Odd(Exception):\n    def __str__(self):\n        return 1\nraise Odd", "net.py:4: Odd: no message"),
+            (
+                LINEAR.replace(
+                    "self.out =", "lazy = torch.nn.LazyLinear(1).weight\n            1 / 0\n            self.out ="
+                ),
+                "net.py:8: ZeroDivisionError: ",
+            ),
             (
                 LINEAR.replace(
                     "self.out =", "self.optimizer = torch.optim.SGD(self.parameters(), 1)\n            self.out ="
@@ -691,6 +751,15 @@ class ChildTest(unittest.TestCase):
         self.assertIn(
             "tensors there: tokens [1, 2]", self.error(LINEAR.replace("return self.out(self.embedding(tokens))", "1 / 0"))
         )
+
+    def test_error_of_any_length_is_shown_in_part(self):
+        self.assertLess(len(self.error("raise ValueError('x' * 10**7)")), 3000)
+
+    def test_signal_handler_that_raises_between_calls_ends_the_child(self):
+        source = "import signal\nsignal.signal(signal.SIGUSR1, lambda *_: 1 / 0)\n" + textwrap.dedent(LINEAR)
+        parent = self.parent(source, cold=True)
+        parent.process.send_signal(signal.SIGUSR1)
+        self.assertEqual(parent.process.wait(), 1)
 
     def test_prints_and_forks_answer_nothing(self):
         source = LINEAR.replace(
