@@ -56,17 +56,30 @@ TEST(PythonNetworkTest, HeadsTakeEncodingsThatAreABias) {
   }
 }
 
+TEST(PythonNetworkTest, SequencesMayHaveTheirOwnPositions) {
+  for (const std::string encoding : {"own", "alibi", "fire", "kerple_log", "t5"}) {
+    const auto grid =
+        Resolved(Python(", heads: 4"), absl::StrCat("{name: ", encoding,
+                                                    ", positions: subset, max_position: 64, draws: "
+                                                    "per_sequence}"));
+    EXPECT_TRUE(grid.ok()) << grid.status();
+  }
+}
+
 TEST(PythonNetworkTest, LearnsText) {
   v1::SpecificationText text;
   text.set_format(v1::SpecificationText::YAML);
   text.set_text(
-      absl::StrCat("name: right\ntasks: decimal_addition\nnetworks: ", Python(", heads: 2"),
-                   "\nencodings: [own, fire]\nlearning_rates: 1e-3\n"
+      absl::StrCat("name: right\ntasks: {name: decimal_addition, index_hints: false, coupling: "
+                   "digits}\nnetworks: ",
+                   Python(", heads: 2"),
+                   "\nencodings: [own, {name: own, positions: data, max_position: 64}, fire, "
+                   "{name: fire, positions: data, max_position: 64}]\nlearning_rates: 1e-3\n"
                    "training: {steps: 2, batch_size: 4, lengths: 1..2, packing: {tokens: "
                    "64}}\nevaluation: {lengths: 2}\n"));
   const auto grid = Resolve(text, Limits());
   ASSERT_TRUE(grid.ok()) << grid.status();
-  EXPECT_EQ(grid->trials.size(), 2);
+  EXPECT_EQ(grid->trials.size(), 4);
 }
 
 TEST(PythonNetworkTest, ArgumentsBecomeTextWithSortedNames) {

@@ -5,14 +5,17 @@
 #include <memory>
 #include <string>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "catalogue/entry.h"
 #include "client/commands/commands.h"
 #include "client/commands/specification_file.h"
+#include "models/encodings/positions.h"
 #include "models/networks/catalogue.h"
 #include "models/python_network/process.h"
 #include "platform/status_macros.h"
 #include "specification/components.h"
+#include "specification/expand.h"
 #include "tasks/catalogue.h"
 #include "tasks/examples/entries.h"
 #include "tasks/examples/example_set.h"
@@ -90,6 +93,11 @@ absl::StatusOr<bool> CheckNetwork(Program& program, const std::string& subject,
   const catalogue::Parameters parameters = specification::ParametersOf(network);
   ASSIGN_OR_RETURN(const auto process, models::PythonProcess::Start(models::DefaultInterpreter()));
   const std::string& arguments = parameters.String("arguments");
+  const bool own_positions =
+      absl::c_any_of(specification.encodings(), [&](const v1::Component& encoding) {
+        return specification::Fits(network, encoding) &&
+               models::PositionPolicy(specification::ParametersOf(encoding)).each();
+      });
   const absl::StatusOr<nlohmann::json> answer =
       process->TryCall({{"do", "check"},
                         {"archive", absl::StrCat("/proc/", getpid(), "/fd/", archive.made->get())},
@@ -100,6 +108,7 @@ absl::StatusOr<bool> CheckNetwork(Program& program, const std::string& subject,
                         {"dtype", specification.training().precision()},
                         {"device", models::DefaultPythonDevice()},
                         {"heads", static_cast<int64_t>(parameters.Double("heads"))},
+                        {"own_positions", own_positions},
                         {"rows", specification.training().batch_size()},
                         {"numbers", shape.vocabulary == 0},
                         {"maps", specification.evaluation().attention_lengths_size() > 0},

@@ -517,7 +517,7 @@ EncodingEntry Own() {
            .title = "The module's own",
            .documentation = "For the network `python`: the module gets the positions and encodes "
                             "them itself, or not at all.",
-           .parameters = WithPositions({})},
+           .parameters = WithPositions({DrawsParameter(/*in_every_block=*/false)})},
           /*uses_positions=*/true,
           CheckPositionsAlone,
           /*is_added=*/false,

@@ -522,7 +522,8 @@ EncodingContext PythonContext(const catalogue::Parameters& parameters) {
           .heads = heads > 0 ? heads : 8,
           .blocks = 1,
           .alone = true,
-          .takes_bias = heads > 0};
+          .takes_bias = heads > 0,
+          .own_positions = true};
 }
 
 NetworkEntry Python() {
@@ -548,8 +549,9 @@ NetworkEntry Python() {
             {.name = "heads",
              .default_value = int64_t{0},
              .documentation =
-                 "Heads of a module whose `forward` takes `attention_bias` [heads, n, n]: it "
-                 "trains with encodings that only add to the logits, too. 0: it takes none.",
+                 "Heads of a module whose `forward` takes `attention_bias`, [heads, n, n] or "
+                 "[batch, heads, n, n]: it trains with encodings that only add to the logits, too. "
+                 "0: it takes none.",
              .minimum = 0,
              .maximum = 256},
             {.name = "file_sha256",

@@ -376,8 +376,8 @@ class Network:
             self.pending = {}
         tokens = self._numbers(at["tokens"], rows, n, dtype=self.token_type)
         place_type = self.torch.float64 if request["real_positions"] else self.torch.int64
-        positions = self._numbers(at["positions"], 1, n, dtype=place_type).repeat(rows, 1)
-        bias = self._numbers(at["bias"], self.heads, n, n + max(0, cached)).requires_grad_(training)
+        positions = self._numbers(at["positions"], *request["positions"], dtype=place_type).expand(rows, n)
+        bias = self._numbers(at["bias"], *request["bias"]).requires_grad_(training)
         read = self.logits(member, tokens, positions, bias, request["seed"], training, cached)[:, n - m :]
         self._numbers(at["logits"], *read.shape).copy_(read.detach())
         if training:
@@ -409,6 +409,7 @@ class Alone(Network):
 
     def __init__(self, request, folder):
         super().__init__({**request, "seeds": [1]}, folder)
+        self.own_positions = request.get("own_positions", False)
         self.declared = self.declare()
         self.slots = self.declared["state"]
         *offsets, self.row = itertools.accumulate((math.prod(slot["shape"]) for slot in self.slots), initial=0)
@@ -418,8 +419,10 @@ class Alone(Network):
     def read(self, tokens, outputs, seed, training, cached=-1):
         """The logits that the service reads; a training pass also replaces the gradients by those of their mean."""
         torch, (rows, n), before = self.torch, tokens.shape, max(0, cached)
-        positions = torch.arange(before, before + n).repeat(rows, 1)
+        positions = torch.arange(before, before + n).expand(rows, n)
         bias = torch.zeros(self.heads, n, before + n, requires_grad=training)
+        if self.own_positions:
+            bias = bias.expand(rows, *bias.shape)
         read = self.logits(0, tokens, positions, bias, seed, training, cached)[:, n - outputs :]
         if not torch.isfinite(read).all():
             raise Refused("the logits have numbers that are not finite")

@@ -2,6 +2,7 @@
 
 import array
 import importlib.util
+import itertools
 import json
 import math
 import mmap
@@ -262,20 +263,19 @@ class Parent:
         self.stream.flush()
         return json.loads(self.stream.readline() or b'{"error": "the child has ended"}')
 
-    def forward(self, tokens, outputs, training=False, seed=7, member=0, number=0, start=0, cached=-1):
+    def forward(self, tokens, outputs, training=False, seed=7, member=0, number=0, start=0, cached=-1, own=None):
         """Returns the logits, or the answer with an error. The pass of this number has its inputs at `start`. The module's
-        cache has `cached` tokens before these."""
+        cache has `cached` tokens before these. The sequences may have their `own` positions."""
         rows, n = len(tokens), len(tokens[0])
-        flat = [token for row in tokens for token in row]
-        at = {"tokens": start, "positions": start + 8 * rows * n, "logits": start + 8 * (rows * n + n)}
+        places = own or [range(max(0, cached), max(0, cached) + n)]
+        at = {"tokens": start, "positions": start + 8 * rows * n, "logits": start + 8 * (rows + len(places)) * n}
         count = rows * outputs * self.outputs
         at["gradient"] = at["logits"] + 4 * count
         at["bias"] = at["bias_gradient"] = 0
         size = at["gradient"] + 4 * count
         os.ftruncate(self.files[1], max(size, os.fstat(self.files[1]).st_size))
         memory = mmap.mmap(self.files[1], os.fstat(self.files[1]).st_size)
-        memory[start : at["positions"]] = struct.pack(f"{len(flat)}q", *flat)
-        memory[at["positions"] : at["logits"]] = struct.pack(f"{n}q", *range(max(0, cached), max(0, cached) + n))
+        memory[start : at["logits"]] = struct.pack(f"{(rows + len(places)) * n}q", *itertools.chain(*tokens, *places))
         self.gradient = memoryview(memory)[at["gradient"] : size].cast("f")
         self.set_gradient([1.0] * count)
         answer = self.ask(
@@ -288,6 +288,8 @@ class Parent:
             rows=rows,
             tokens=n,
             outputs=outputs,
+            positions=[len(places), n],
+            bias=[0, n, n + max(0, cached)],
             at=at,
             **{"pass": number},
         )
@@ -578,6 +580,20 @@ class ChildTest(unittest.TestCase):
             dense.forward([[1, 1]], 2, training=True)
             dense.ask(do="backward", bias=False, **{"pass": 0})
         self.assertEqual(parent.gradients(), dense.gradients())
+
+    def test_sequences_may_have_their_own_positions(self):
+        parent = self.parent(LINEAR.replace("self.embedding(tokens))", "self.embedding(positions.remainder_(5)))"))
+        tokens, places = [[0, 0, 0], [0, 0, 0]], [[2, 3, 4], [0, 1, 7]]
+        together = parent.forward(tokens, 3, own=places)
+        alone = [parent.forward(tokens[:1], 3, own=[one]) for one in places]
+        self.assertLess(furthest(together, alone[0] + alone[1]), 1e-6)
+        self.assertNotEqual(*alone)
+
+    def test_check_gives_each_sequence_its_bias(self):
+        source = LINEAR.replace("mask", "attention_bias").replace(
+            "return self.out", "assert attention_bias.shape == (len(tokens), 2, 6, 6)\n            return self.out"
+        )
+        self.assertEqual(self.checked(source, heads=2, own_positions=True)["wrong"], [])
 
     def test_lazy_layers_are_made(self):
         parent = self.parent(LINEAR.replace("torch.nn.Linear(width, outputs)", "torch.nn.LazyLinear(outputs)"))

@@ -158,13 +158,17 @@ at::Tensor PythonNetwork::Run(const ParameterSet& parameters, const NetworkInput
   const at::Tensor read = (input.tokens.defined() ? input.tokens : input.numbers).contiguous();
   const int64_t rows = read.size(1), n = read.size(2);
   const int64_t before = std::max<int64_t>(0, pass.cached);
+  // Of all sequences, [1, before + n], or of each, [B, before + n].
+  const bool each = positions.dim() == 4;
+  const at::Tensor drawn = positions.select(1, 0).flatten(0, -2);
   const at::Tensor places =
-      positions.narrow(2, before, n).to(real_positions_ ? at::kDouble : at::kLong).contiguous();
-  // The same for all sequences.
+      drawn.narrow(1, before, n).to(real_positions_ ? at::kDouble : at::kLong).contiguous();
   at::Tensor bias = at::zeros({1, heads_, n, before + n}, options);
   if (encoding_ != nullptr) {
-    bias = encoding_->Terms(parameters, 0, positions.select(1, 0), before, n).additive;
+    bias = encoding_->Terms(each ? parameters.Copies(0, rows) : parameters, 0, drawn, before, n)
+               .additive;
   }
+  bias = each ? bias.expand({rows, heads_, n, before + n}) : bias.squeeze(0);
   const bool wants_bias = training && bias.requires_grad();
   const at::Tensor biases = bias.detach().contiguous();
   const std::vector<int64_t> shape = {1, rows, output_length, outputs_};
@@ -186,7 +190,7 @@ at::Tensor PythonNetwork::Run(const ParameterSet& parameters, const NetworkInput
     std::memcpy(memory.start() + at, numbers.const_data_ptr(), numbers.nbytes());
   };
   write(tokens_at, read);
-  write(positions_at, places.select(1, 0));
+  write(positions_at, places);
   write(bias_at, biases);
   const uint32_t seed = dropout == nullptr ? 0
                                            : SeedOf(dropout->seeds[0], dropout->purpose,
@@ -200,6 +204,8 @@ at::Tensor PythonNetwork::Run(const ParameterSet& parameters, const NetworkInput
                       {"rows", rows},
                       {"tokens", n},
                       {"outputs", output_length},
+                      {"positions", places.sizes().vec()},
+                      {"bias", biases.sizes().vec()},
                       {"cached", pass.cached},
                       {"at",
                        {{"tokens", tokens_at},
@@ -238,10 +244,13 @@ at::Tensor PythonLanguageModel::Forward(const ParameterSet& parameters,
     const NetworkInput input = {
         .tokens = examples.tokens.narrow(1, first, count).view({1, group.examples, group.length})};
     const auto number = static_cast<int64_t>(logits.size());
+    const at::Tensor places =
+        examples.own_positions
+            ? positions.narrow(2, group.first_position, count).unflatten(2, {-1, group.length})
+            : positions.narrow(2, group.first_position, group.length);
     logits.push_back(network_
-                         ->Run(parameters, input,
-                               positions.narrow(2, group.first_position, group.length),
-                               group.length, dropout == nullptr ? nullptr : &numbers,
+                         ->Run(parameters, input, places, group.length,
+                               dropout == nullptr ? nullptr : &numbers,
                                {.capture = capture, .number = number})
                          .flatten(1, 2));
     numbers.first_sequence += group.examples;
@@ -269,7 +278,7 @@ at::Tensor PythonLanguageModel::Decode(const ParameterSet& parameters, const at:
   const int64_t all = seen.tokens.size(2);
   return network_
       ->Run(parameters, {.tokens = seen.tokens.narrow(2, before, all - before)},
-            seen.positions.narrow(2, 0, all), 1, nullptr, {.cached = before})
+            seen.positions.narrow(-1, 0, all), 1, nullptr, {.cached = before})
       .select(2, 0)
       .clone();
 }
