@@ -266,6 +266,7 @@ SequenceRange CheckTasks(const Catalogues& catalogues,
     }
     range.TakeId(-1);
   }
+  range.open_ended = AreAll(tasks::TaskKind::kText, catalogues, tasks);
   return range;
 }
 
@@ -296,6 +297,7 @@ void CheckNetworkWithEncoding(const Catalogues& catalogues,
   context.shortest_sequence = range.shortest;
   context.largest_id = range.largest_id;
   context.largest_id_line = range.largest_id_line;
+  context.open_ended |= range.open_ended;
   context.operations = operations;
   std::vector<catalogue::Problem> problems;
   models::CheckEncoding(entry, encoding.parameters, context, field, problems);

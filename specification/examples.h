@@ -23,6 +23,8 @@ struct SequenceRange {
   // Largest id of examples; -1 if a task has none. And its line, if a file has it.
   int64_t largest_id = 0;
   std::string largest_id_line = {};
+  // True if sequences are continued token by token, so that their length is not known in advance.
+  bool open_ended = false;
 
   void Take(int64_t tokens) { Take({tokens, tokens}); }
   void TakeId(int64_t largest, const std::string& line = "") {

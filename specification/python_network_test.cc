@@ -66,20 +66,29 @@ TEST(PythonNetworkTest, SequencesMayHaveTheirOwnPositions) {
   }
 }
 
-TEST(PythonNetworkTest, LearnsText) {
+absl::StatusOr<Grid> ResolvedText(const std::string& encodings) {
   v1::SpecificationText text;
   text.set_format(v1::SpecificationText::YAML);
   text.set_text(
       absl::StrCat("name: right\ntasks: {name: decimal_addition, index_hints: false, coupling: "
                    "digits}\nnetworks: ",
-                   Python(", heads: 2"),
-                   "\nencodings: [own, {name: own, positions: data, max_position: 64}, fire, "
-                   "{name: fire, positions: data, max_position: 64}]\nlearning_rates: 1e-3\n"
-                   "training: {steps: 2, batch_size: 4, lengths: 1..2, packing: {tokens: "
-                   "64}}\nevaluation: {lengths: 2}\n"));
-  const auto grid = Resolve(text, Limits());
+                   Python(", heads: 2"), "\nencodings: [", encodings,
+                   "]\nlearning_rates: 1e-3\ntraining: {steps: 2, batch_size: 4, lengths: 1..2, "
+                   "packing: {tokens: 64}}\nevaluation: {lengths: 2}\n"));
+  return Resolve(text, Limits());
+}
+
+TEST(PythonNetworkTest, LearnsText) {
+  const auto grid = ResolvedText(
+      "own, {name: own, positions: data, max_position: 64}, fire, "
+      "{name: fire, positions: data, max_position: 64}");
   ASSERT_TRUE(grid.ok()) << grid.status();
   EXPECT_EQ(grid->trials.size(), 4);
+}
+
+TEST(PythonNetworkTest, FormulasOfTextDoNotKnowItsLength) {
+  EXPECT_THAT(MistakeOf(ResolvedText("{name: formula, logits: -abs(q - k) / n}")),
+              HasSubstr("encodings[0].logits: n is unknown while a text is continued"));
 }
 
 TEST(PythonNetworkTest, ArgumentsBecomeTextWithSortedNames) {
