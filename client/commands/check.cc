@@ -7,6 +7,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "catalogue/entry.h"
 #include "client/commands/commands.h"
 #include "client/commands/specification_file.h"
@@ -86,46 +87,46 @@ absl::StatusOr<TaskShape> ShapeOf(const v1::Component& task, const v1::LengthRan
 }
 
 // Prints what the process says of the module after `subject`; returns whether nothing is wrong.
-absl::StatusOr<bool> CheckNetwork(Program& program, const std::string& subject,
-                                  const v1::Component& network, const ExampleFile& archive,
-                                  const v1::ExperimentSpecification& specification,
-                                  const TaskShape& shape) {
+bool CheckNetwork(Program& program, const std::string& subject, const v1::Component& network,
+                  const ExampleFile& archive, const v1::ExperimentSpecification& specification,
+                  const TaskShape& shape) {
   const catalogue::Parameters parameters = specification::ParametersOf(network);
-  ASSIGN_OR_RETURN(const auto process, models::PythonProcess::Start(models::DefaultInterpreter()));
   const std::string& arguments = parameters.String("arguments");
   const bool own_positions =
       absl::c_any_of(specification.encodings(), [&](const v1::Component& encoding) {
         return specification::Fits(network, encoding) &&
                models::PositionPolicy(specification::ParametersOf(encoding)).each();
       });
-  const absl::StatusOr<nlohmann::json> answer =
-      process->TryCall({{"do", "check"},
-                        {"archive", absl::StrCat("/proc/", getpid(), "/fd/", archive.made->get())},
-                        {"class", parameters.String("class")},
-                        {"arguments", nlohmann::json::parse(arguments.empty() ? "{}" : arguments)},
-                        {"vocabulary", shape.vocabulary},
-                        {"outputs", shape.outputs},
-                        {"dtype", specification.training().precision()},
-                        {"device", models::DefaultPythonDevice()},
-                        {"heads", static_cast<int64_t>(parameters.Double("heads"))},
-                        {"own_positions", own_positions},
-                        {"rows", specification.training().batch_size()},
-                        {"numbers", shape.vocabulary == 0},
-                        {"maps", specification.evaluation().attention_lengths_size() > 0},
-                        {"tokens", shape.input_tokens},
-                        {"outputs_read", shape.output_tokens},
-                        {"causal", shape.is_causal}});
-  if (!answer.ok()) {
-    program.out() << subject << ": wrong: " << answer.status().message() << "\n";
+  const auto tell = [&](const std::string& line) {
+    program.out() << subject << ": " << line << "\n";
+  };
+  try {
+    models::PythonProcess process(models::DefaultInterpreter(), absl::Minutes(10));
+    const nlohmann::json answer =
+        process.Call({{"do", "check"},
+                      {"archive", absl::StrCat("/proc/", getpid(), "/fd/", archive.made->get())},
+                      {"class", parameters.String("class")},
+                      {"arguments", nlohmann::json::parse(arguments.empty() ? "{}" : arguments)},
+                      {"vocabulary", shape.vocabulary},
+                      {"outputs", shape.outputs},
+                      {"dtype", specification.training().precision()},
+                      {"device", models::DefaultPythonDevice()},
+                      {"heads", static_cast<int64_t>(parameters.Double("heads"))},
+                      {"own_positions", own_positions},
+                      {"rows", specification.training().batch_size()},
+                      {"numbers", shape.vocabulary == 0},
+                      {"maps", specification.evaluation().attention_lengths_size() > 0},
+                      {"tokens", shape.input_tokens},
+                      {"outputs_read", shape.output_tokens},
+                      {"causal", shape.is_causal}});
+    for (const auto& line : answer.at("lines")) tell(line.get<std::string>());
+    for (const auto& line : answer.at("wrong"))
+      tell(absl::StrCat("wrong: ", line.get<std::string>()));
+    return answer.at("wrong").empty();
+  } catch (const models::NetworkError& error) {
+    tell(absl::StrCat("wrong: ", error.what()));
     return false;
   }
-  for (const auto& line : answer->at("lines")) {
-    program.out() << subject << ": " << line.get<std::string>() << "\n";
-  }
-  for (const auto& line : answer->at("wrong")) {
-    program.out() << subject << ": wrong: " << line.get<std::string>() << "\n";
-  }
-  return answer->at("wrong").empty();
 }
 
 }  // namespace
@@ -153,10 +154,9 @@ void AddCheck(Command root, Program& program) {
             const std::string subject = specification.tasks_size() == 1
                                             ? network.label()
                                             : absl::StrCat(network.label(), ", ", task.label());
-            ASSIGN_OR_RETURN(const bool is_right,
-                             CheckNetwork(program, subject, network, *file, specification, shape));
             is_checked = true;
-            is_sound = is_sound && is_right;
+            is_sound =
+                CheckNetwork(program, subject, network, *file, specification, shape) && is_sound;
           }
         }
         if (!is_checked) {

@@ -14,7 +14,6 @@ sys.path = [place for place in sys.path if place]
 
 import base64
 import contextlib
-import difflib
 import importlib.machinery
 import importlib.util
 import inspect
@@ -104,11 +103,9 @@ def with_class(module, name, torch):
         raise Refused(f"`{name}` is a network already; name its class, or a function that makes one")
     if callable(make):
         return make
-    modules = {n: v for n, v in vars(module).items() if isinstance(v, type) and issubclass(v, torch.nn.Module)}
-    names = [n for n, v in modules.items() if v.__module__.startswith(ENTRY)]
-    near = difflib.get_close_matches(name, names, 1)
-    has = f"did you mean `{near[0]}`?" if near else f"it has {', '.join(f'`{n}`' for n in names) or 'none'}"
-    raise Refused(f"the file has no class `{name}`; {has}")
+    classes = [v for v in vars(module).values() if isinstance(v, type) and issubclass(v, torch.nn.Module)]
+    names = ", ".join(f"`{one.__name__}`" for one in classes if one.__module__.startswith(ENTRY))
+    raise Refused(f"the file has no class `{name}`; it has {names or 'none'}")
 
 
 def told_by(value, ask):
@@ -189,9 +186,7 @@ class Network:
                 self._call(module, tokens, torch.arange(2).reshape(1, 2), torch.zeros(self.heads, 2, 2), None)
             for name in self._lazy(module):
                 raise Refused(f"`forward` does not use the lazy layer of `{name}`: remove it, or give it its size")
-        tensors = [*module.parameters(), *module.buffers()]
-        if self.is_far or any(t.is_floating_point() and t.dtype != self.dtype for t in tensors):
-            module._apply(lambda t: t.to(self.device, self.dtype if t.is_floating_point() else t.dtype))
+        module._apply(lambda t: t.to(self.device, self.dtype if t.is_floating_point() else t.dtype))
         for part in module.modules():
             for name, value in vars(part).items():
                 if isinstance(value, torch.optim.Optimizer):
@@ -241,10 +236,16 @@ class Network:
             yield name, value
 
     def declare(self):
+        def state(module):
+            trained = {name for name, parameter in module.named_parameters() if parameter.requires_grad}
+            return [{"name": n, "shape": list(v.shape), "trained": n in trained} for n, v in self._slots(module)]
+
         module = self.modules[0]
-        trained = {name for name, parameter in module.named_parameters() if parameter.requires_grad}
+        first, *others = (state(one) for one in self.modules)
+        if any(other != first for other in others):
+            raise Refused("another seed makes parameters of other names or shapes")
         return {
-            "state": [{"name": n, "shape": list(v.shape), "trained": n in trained} for n, v in self._slots(module)],
+            "state": first,
             # A layer of this name gives no maps.
             "attention": inspect.isroutine(getattr(type(module), "attention", None)),
             "cache": "cache" in self.given,
@@ -381,18 +382,17 @@ class Network:
         read = self.logits(member, tokens, positions, bias, request["seed"], training, cached)[:, n - m :]
         self._numbers(at["logits"], *read.shape).copy_(read.detach())
         if training:
-            gradient, of_bias = self._numbers(at["gradient"], *read.shape), self._numbers(at["bias_gradient"], *bias.shape)
-            self.pending[request["pass"]] = (member, read, gradient, bias, of_bias)
+            self.pending[request["pass"]] = (member, read, self._numbers(at["gradient"], *read.shape), bias)
         return {}
 
     def backward(self, request):
-        """Adds the gradients of a forward pass to the state's."""
-        member, read, gradient, bias, of_bias = self.pending.pop(request["pass"])
+        """Adds the gradients of a forward pass to the state's, and replaces the bias by its gradient."""
+        member, read, gradient, bias = self.pending.pop(request["pass"])
         self.add_gradients(member, read, gradient)
         if request["bias"]:
             if bias.grad is None:
                 raise Refused("`attention_bias` has no influence on the logits")
-            of_bias.copy_(bias.grad)
+            bias.data.copy_(bias.grad)
         return {}
 
     def attention(self, request):
@@ -544,9 +544,10 @@ def main():
     os.register_at_fork(after_in_child=lambda: os.dup2(nowhere, control.fileno()))
     try:
         serve(control, files, os.path.realpath(folder))
-    except BaseException:  # noqa: BLE001
-        # The module's signal handler, between two calls.
-        traceback.print_exc()
+    except BaseException as error:  # noqa: BLE001
+        # A signal handler of the module, between two calls. A copy that the module forked reads from nowhere.
+        if not isinstance(error, OSError):
+            traceback.print_exc()
         os._exit(1)
     # Threads of the module would keep the program alive.
     os._exit(0)

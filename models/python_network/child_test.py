@@ -271,7 +271,7 @@ class Parent:
         at = {"tokens": start, "positions": start + 8 * rows * n, "logits": start + 8 * (rows + len(places)) * n}
         count = rows * outputs * self.outputs
         at["gradient"] = at["logits"] + 4 * count
-        at["bias"] = at["bias_gradient"] = 0
+        at["bias"] = 0
         size = at["gradient"] + 4 * count
         os.ftruncate(self.files[1], max(size, os.fstat(self.files[1]).st_size))
         memory = mmap.mmap(self.files[1], os.fstat(self.files[1]).st_size)
@@ -697,7 +697,7 @@ class ChildTest(unittest.TestCase):
         forward = "return self.out(self.embedding(tokens))"
         for source, expected in (
             ("import torch\nclass Net(:\n", "net.py:2: SyntaxError: "),
-            (LINEAR.replace("class Net", "class Nat"), "the file has no class `Net`; did you mean `Nat`?"),
+            (LINEAR.replace("class Net", "class Nat"), "the file has no class `Net`; it has `Nat`"),
             (
                 LINEAR.replace(forward, "return self.embedding(tokens)"),
                 "returned logits of shape [1, 2, 4]; expected [1, 2, 3]",
@@ -758,6 +758,11 @@ class ChildTest(unittest.TestCase):
         ):
             with self.subTest(expected):
                 self.assertIn(expected, self.error(source))
+
+    def test_seeds_that_change_the_shapes_are_refused(self):
+        source = LINEAR.replace("(vocabulary, width)", "(vocabulary + int(torch.randint(1000, ())), width)")
+        self.assertNotIn("error", self.parent(source).declared)
+        self.assertIn("another seed makes parameters of other names", self.parent(source, seeds=(1, 2)).declared["error"])
 
     def test_network_in_place_of_its_class_is_refused(self):
         error = self.error("import torch\nnet = torch.nn.Linear(1, 1)\n", name="net")

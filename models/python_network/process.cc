@@ -111,28 +111,22 @@ void SharedMemory::Reserve(int64_t bytes) {
   bytes_ = bytes;
 }
 
-absl::StatusOr<std::unique_ptr<PythonProcess>> PythonProcess::Start(const std::string& interpreter,
-                                                                    absl::Duration call_limit) {
-  std::unique_ptr<PythonProcess> child(new PythonProcess(call_limit));
-  RETURN_IF_ERROR(child->Launch(interpreter));
-  return child;
-}
-
-absl::Status PythonProcess::Launch(const std::string& interpreter) {
+PythonProcess::PythonProcess(const std::string& interpreter, absl::Duration call_limit)
+    : PythonProcess(call_limit) {
+  // From here on the destructor runs also if this throws.
+  const auto expect = [](bool holds, const std::string& otherwise) {
+    if (!holds) throw NetworkError(otherwise, /*permanent=*/false);
+  };
   std::error_code error;
   folder_ = (std::filesystem::temp_directory_path(error) / "lengthwise_network_XXXXXX").string();
-  if (mkdtemp(folder_.data()) == nullptr) {
-    return absl::UnavailableError(absl::StrCat("cannot make a folder for the network's files in ",
-                                               folder_, ": ",
-                                               std::generic_category().message(errno)));
-  }
+  const bool is_made = mkdtemp(folder_.data()) != nullptr;
+  expect(is_made, absl::StrCat("cannot make a folder for the network's files in ", folder_, ": ",
+                               std::generic_category().message(errno)));
   int sockets[2], pipe_ends[2];
-  if (socketpair(AF_UNIX, SOCK_STREAM, 0, sockets) != 0) {
-    return absl::UnavailableError("cannot make a pair of sockets");
-  }
+  expect(socketpair(AF_UNIX, SOCK_STREAM, 0, sockets) == 0, "cannot make a pair of sockets");
   control_ = platform::Descriptor(sockets[0]);
   const platform::Descriptor theirs(sockets[1]);
-  if (pipe2(pipe_ends, O_CLOEXEC) != 0) return absl::UnavailableError("cannot make a pipe");
+  expect(pipe2(pipe_ends, O_CLOEXEC) == 0, "cannot make a pipe");
   output_ = platform::Descriptor(pipe_ends[0]);
   const platform::Descriptor prints(pipe_ends[1]);
   // The process gets the other ends alone, so that the end of either process ends the other.
@@ -157,9 +151,8 @@ absl::Status PythonProcess::Launch(const std::string& interpreter) {
   auto process = platform::ChildProcess::Start({.arguments = std::move(arguments),
                                                 .output_descriptor = prints.get(),
                                                 .error_descriptor = prints.get()});
-  if (!process.ok()) return absl::UnavailableError(process.status().message());
+  expect(process.ok(), std::string(process.status().message()));
   process_ = *std::move(process);
-  return absl::OkStatus();
 }
 
 PythonProcess::~PythonProcess() {
@@ -188,15 +181,6 @@ nlohmann::json PythonProcess::Call(const nlohmann::json& request) {
                        !answer.value("is_local", false));
   }
   return answer;
-}
-
-absl::StatusOr<nlohmann::json> PythonProcess::TryCall(const nlohmann::json& request) {
-  try {
-    return Call(request);
-  } catch (const NetworkError& error) {
-    return error.permanent() ? absl::InvalidArgumentError(error.what())
-                             : absl::UnavailableError(error.what());
-  }
 }
 
 std::string PythonProcess::ReadLine() {

@@ -63,21 +63,18 @@ class SharedMemory {
   int64_t bytes_ = 0;
 };
 
-// Not thread-safe. Start and destroy it on one thread: the process ends with that thread.
+// Not thread-safe. Make and destroy it on one thread: the process ends with that thread.
 class PythonProcess {
  public:
   // Starts the interpreter, a path or a name to look up in PATH; it answers nothing yet. A call
-  // that takes longer than `call_limit` ends the process. UNAVAILABLE if it cannot be started.
-  static absl::StatusOr<std::unique_ptr<PythonProcess>> Start(
-      const std::string& interpreter, absl::Duration call_limit = absl::Minutes(10));
+  // that takes longer than `call_limit` ends the process. Throws NetworkError.
+  PythonProcess(const std::string& interpreter, absl::Duration call_limit);
   // Ends the process, with all that it started in its process group.
   ~PythonProcess();
 
   // Sends a request and returns its answer. Throws NetworkError; if the process has ended, every
   // later call does.
   nlohmann::json Call(const nlohmann::json& request);
-  // As Call. INVALID_ARGUMENT instead of a permanent NetworkError, UNAVAILABLE instead of another.
-  absl::StatusOr<nlohmann::json> TryCall(const nlohmann::json& request);
 
   // Parameters and gradients, and the inputs and outputs of a call.
   SharedMemory& state() { return state_; }
@@ -85,7 +82,6 @@ class PythonProcess {
 
  private:
   explicit PythonProcess(absl::Duration call_limit) : call_limit_(call_limit) {}
-  absl::Status Launch(const std::string& interpreter);
   // Waits for the answer's line, and keeps the end of what the process prints meanwhile.
   std::string ReadLine();
   [[noreturn]] void FailEnded(absl::string_view why, bool permanent);

@@ -4,16 +4,15 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <set>
 #include <utility>
 
 #include "ATen/ops/cat.h"
 #include "ATen/ops/from_blob.h"
 #include "ATen/ops/isfinite.h"
 #include "ATen/ops/zeros.h"
-#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "models/encodings/positions.h"
-#include "platform/status_macros.h"
 #include "random/stream.h"
 
 namespace lengthwise::models {
@@ -36,54 +35,59 @@ struct SeenTokens : DecodingCache {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<PythonNetwork>> PythonNetwork::Create(
-    const Options& options, const catalogue::Parameters& parameters, absl::string_view encoding,
-    const catalogue::Parameters& encoding_parameters, const NetworkShape& shape,
-    ParameterLayout& layout) {
-  ASSIGN_OR_RETURN(std::unique_ptr<PythonProcess> child,
-                   PythonProcess::Start(options.interpreter, options.limit));
+PythonNetwork::PythonNetwork(const Options& options, const catalogue::Parameters& parameters,
+                             absl::string_view encoding,
+                             const catalogue::Parameters& encoding_parameters,
+                             const NetworkShape& shape, ParameterLayout& layout)
+    : child_(std::make_shared<PythonProcess>(options.interpreter, options.limit)),
+      warn_(options.warn),
+      outputs_(shape.output_columns),
+      heads_(parameters.Int("heads")),
+      real_positions_(PositionPolicy(encoding_parameters).real()) {
   std::vector<uint32_t> seeds;
   for (const uint64_t seed : options.weight_seeds) {
     seeds.push_back(SeedOf(seed, random::Purpose::kWeights, 0, 0));
   }
   const std::string& arguments = parameters.String("arguments");
-  ASSIGN_OR_RETURN(const json declared,
-                   child->TryCall({{"do", "build"},
-                                   // The process has another working directory.
-                                   {"archive", std::filesystem::absolute(options.archive).string()},
-                                   {"class", parameters.String("class")},
-                                   {"arguments", json::parse(arguments.empty() ? "{}" : arguments)},
-                                   {"vocabulary", shape.input_columns},
-                                   {"outputs", shape.output_columns},
-                                   {"dtype", options.precision},
-                                   {"device", options.device},
-                                   {"heads", parameters.Int("heads")},
-                                   {"numbers", shape.has_numbers},
-                                   {"seeds", seeds}}));
-  std::unique_ptr<PythonNetwork> network(
-      new PythonNetwork(std::move(child), options, shape.output_columns));
+  const json declared =
+      child_->Call({{"do", "build"},
+                    // The process has another working directory.
+                    {"archive", std::filesystem::absolute(options.archive).string()},
+                    {"class", parameters.String("class")},
+                    {"arguments", json::parse(arguments.empty() ? "{}" : arguments)},
+                    {"vocabulary", shape.input_columns},
+                    {"outputs", outputs_},
+                    {"dtype", options.precision},
+                    {"device", options.device},
+                    {"heads", heads_},
+                    {"numbers", shape.has_numbers},
+                    {"seeds", seeds}});
   for (const json& slot : declared["state"]) {
     layout.Add(slot["name"], slot["shape"], {}, slot["trained"]);
   }
-  network->gives_attention_ = declared["attention"];
-  network->takes_cache_ = declared["cache"];
-  network->heads_ = parameters.Int("heads");
-  network->real_positions_ = PositionPolicy(encoding_parameters).real();
+  gives_attention_ = declared["attention"];
+  takes_cache_ = declared["cache"];
   if (encoding != "own") {
-    ASSIGN_OR_RETURN(network->encoding_,
-                     CreateEncoding(encoding, encoding_parameters,
-                                    {.blocks = 1,
-                                     .heads = network->heads_,
-                                     .d_model = 8 * network->heads_,
-                                     .longest_sequence = shape.longest_sequence},
-                                    layout));
+    encoding_ = CreateEncoding(encoding, encoding_parameters,
+                               {.blocks = 1,
+                                .heads = heads_,
+                                .d_model = 8 * heads_,
+                                .longest_sequence = shape.longest_sequence},
+                               layout)
+                    .value();
   }
-  network->versions_ = absl::StrCat("torch ", declared["torch"].get<std::string>(), ", Python ",
-                                    declared["python"].get<std::string>());
+  std::set<std::string> names;
+  for (const ParameterLayout::Slot& slot : layout.slots()) {
+    if (names.insert(slot.name).second) continue;
+    throw NetworkError(absl::StrCat("the encoding and the module both have a parameter `",
+                                    slot.name, "`: rename the module's"),
+                       /*permanent=*/true);
+  }
+  versions_ = absl::StrCat("torch ", declared["torch"].get<std::string>(), ", Python ",
+                           declared["python"].get<std::string>());
   if (options.device != "cpu") {
-    absl::StrAppend(&network->versions_, ", on ", declared["device"].get<std::string>());
+    absl::StrAppend(&versions_, ", on ", declared["device"].get<std::string>());
   }
-  return network;
 }
 
 ParameterArena::Allocate PythonNetwork::Allocator() {
@@ -97,7 +101,7 @@ ParameterArena::Allocate PythonNetwork::Allocator() {
   };
 }
 
-absl::Status PythonNetwork::Bind(ParameterArena& arena) {
+void PythonNetwork::Bind(ParameterArena& arena) {
   layout_ = &arena.layout();
   rows_ = arena.parameters();
   const auto item = static_cast<int64_t>(arena.parameters().element_size());
@@ -106,13 +110,11 @@ absl::Status PythonNetwork::Bind(ParameterArena& arena) {
   };
   std::vector<int64_t> offsets;
   for (const auto& slot : arena.layout().slots()) offsets.push_back(slot.offset);
-  return child_
-      ->TryCall({{"do", "bind"},
-                 {"row", arena.layout().row_size()},
-                 {"offsets", offsets},
-                 {"parameters", offset(arena.parameters())},
-                 {"gradients", offset(arena.gradients())}})
-      .status();
+  (void)child_->Call({{"do", "bind"},
+                      {"row", arena.layout().row_size()},
+                      {"offsets", offsets},
+                      {"parameters", offset(arena.parameters())},
+                      {"gradients", offset(arena.gradients())}});
 }
 
 void PythonNetwork::WarnOfNumbers(int64_t member) const {
@@ -174,24 +176,23 @@ at::Tensor PythonNetwork::Run(const ParameterSet& parameters, const NetworkInput
   const std::vector<int64_t> shape = {1, rows, output_length, outputs_};
   const int64_t bytes = c10::multiply_integers(shape) * item;
 
-  int64_t end = pass.number == 0 ? 0 : used_;
-  const auto take = [&end](size_t size) {
-    return std::exchange(end, Aligned(end + static_cast<int64_t>(size)));
-  };
-  const int64_t tokens_at = take(read.nbytes()), positions_at = take(places.nbytes());
-  const int64_t logits_at = take(bytes), gradient_at = take(bytes);
-  const int64_t bias_at = take(biases.nbytes()), bias_gradient_at = take(biases.nbytes());
-  used_ = end;
+  if (pass.number == 0) used_ = 0;
   SharedMemory& memory = child_->inputs();
-  memory.Reserve(end);
-  const auto write = [&memory](int64_t at, const at::Tensor& numbers) {
-    // A module without heads has no bias.
-    if (numbers.numel() == 0) return;
-    std::memcpy(memory.start() + at, numbers.const_data_ptr(), numbers.nbytes());
+  const auto take = [&](int64_t size) {
+    const int64_t at = std::exchange(used_, Aligned(used_ + size));
+    memory.Reserve(used_);
+    return at;
   };
-  write(tokens_at, read);
-  write(positions_at, places);
-  write(bias_at, biases);
+  const auto write = [&](const at::Tensor& numbers) {
+    const int64_t at = take(static_cast<int64_t>(numbers.nbytes()));
+    // A module without heads has no bias.
+    if (numbers.numel() > 0) {
+      std::memcpy(memory.start() + at, numbers.const_data_ptr(), numbers.nbytes());
+    }
+    return at;
+  };
+  const int64_t bias_at = write(biases);
+  const int64_t logits_at = take(bytes), gradient_at = take(bytes);
   const uint32_t seed = dropout == nullptr ? 0
                                            : SeedOf(dropout->seeds[0], dropout->purpose,
                                                     dropout->step, dropout->first_sequence);
@@ -208,12 +209,11 @@ at::Tensor PythonNetwork::Run(const ParameterSet& parameters, const NetworkInput
                       {"bias", biases.sizes().vec()},
                       {"cached", pass.cached},
                       {"at",
-                       {{"tokens", tokens_at},
-                        {"positions", positions_at},
+                       {{"tokens", write(read)},
+                        {"positions", write(places)},
                         {"logits", logits_at},
                         {"gradient", gradient_at},
-                        {"bias", bias_at},
-                        {"bias_gradient", bias_gradient_at}}}});
+                        {"bias", bias_at}}}});
   if (pass.capture != nullptr && pass.capture->keep_attention && gives_attention_) {
     KeepAttention(member, options, *pass.capture);
   }
@@ -228,7 +228,7 @@ at::Tensor PythonNetwork::Run(const ParameterSet& parameters, const NetworkInput
                 static_cast<size_t>(bytes));
     (void)child_->Call({{"do", "backward"}, {"pass", number}, {"bias", wants_bias}});
     if (!wants_bias) return;
-    bias.backward(at::from_blob(start + bias_gradient_at, biases.sizes(), options));
+    bias.backward(at::from_blob(start + bias_at, biases.sizes(), options));
   });
   return logits;
 }

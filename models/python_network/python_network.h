@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "ATen/core/Tensor.h"
-#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "catalogue/entry.h"
 #include "models/encodings/encoding.h"
@@ -45,17 +44,16 @@ class PythonNetwork : public Network {
   };
 
   // Makes the module of every member and adds its slots, and then the encoding's, to `layout`.
-  // `parameters` are those of the catalogue's network `python`. INVALID_ARGUMENT if the module is
-  // wrong, UNAVAILABLE if this machine cannot run any.
-  static absl::StatusOr<std::unique_ptr<PythonNetwork>> Create(
-      const Options& options, const catalogue::Parameters& parameters, absl::string_view encoding,
-      const catalogue::Parameters& encoding_parameters, const NetworkShape& shape,
-      ParameterLayout& layout);
+  // `parameters` are those of the catalogue's network `python`. Throws a NetworkError that is
+  // permanent if the module is wrong, and another if this machine cannot run any.
+  PythonNetwork(const Options& options, const catalogue::Parameters& parameters,
+                absl::string_view encoding, const catalogue::Parameters& encoding_parameters,
+                const NetworkShape& shape, ParameterLayout& layout);
 
   // Allocates the parameters and the gradients of the arena in memory that the process shares.
   ParameterArena::Allocate Allocator();
   // Fills the arena with the modules' initial values. `arena` has memory of Allocator.
-  absl::Status Bind(ParameterArena& arena);
+  void Bind(ParameterArena& arena);
 
   // What computes, for the provenance: "torch 1.13.0a0, Python 3.11.2", and the name of a GPU.
   const std::string& versions() const { return versions_; }
@@ -83,9 +81,6 @@ class PythonNetwork : public Network {
                  const Pass& pass) const;
 
  private:
-  PythonNetwork(std::unique_ptr<PythonProcess> child, const Options& options, int64_t outputs)
-      : child_(std::move(child)), warn_(options.warn), outputs_(outputs) {}
-
   // Says what is not finite, once.
   void WarnOfNumbers(int64_t member) const;
   // Adds the maps of the last forward pass. Warns if the module fails to give them.
@@ -94,12 +89,12 @@ class PythonNetwork : public Network {
   const std::shared_ptr<PythonProcess> child_;
   const std::function<void(const std::string&)> warn_;
   const int64_t outputs_;
+  const int64_t heads_;
+  // True: modules get positions as float64, otherwise as int64.
+  const bool real_positions_;
   std::string versions_;
   bool gives_attention_ = false;
   bool takes_cache_ = false;
-  int64_t heads_ = 0;
-  // True: modules get positions as float64, otherwise as int64.
-  bool real_positions_ = false;
   // Gives the bias of the module's attention; null for `own`.
   std::unique_ptr<Encoding> encoding_;
   // Of the arena.

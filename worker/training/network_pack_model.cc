@@ -213,13 +213,13 @@ absl::StatusOr<PythonParts> CreatePythonParts(const Blueprint& blueprint,
                                             .warn = warn};
   for (const MemberSeeds& member : members) options.weight_seeds.push_back(member.weight_seed);
   auto layout = std::make_unique<models::ParameterLayout>();
-  ASSIGN_OR_RETURN(auto network, models::PythonNetwork::Create(
-                                     options, blueprint.network.parameters, blueprint.encoding.name,
-                                     blueprint.encoding.parameters, shape, *layout));
+  auto network = std::make_unique<models::PythonNetwork>(
+      options, blueprint.network.parameters, blueprint.encoding.name, blueprint.encoding.parameters,
+      shape, *layout);
   ASSIGN_OR_RETURN(std::unique_ptr<PackParameters> parameters,
                    PackParameters::Create(std::move(layout), blueprint, members, at::kCPU,
                                           network->Allocator()));
-  RETURN_IF_ERROR(network->Bind(parameters->arena()));
+  network->Bind(parameters->arena());
   if (!blueprint.evaluation.attention_lengths().empty() && !network->gives_attention()) {
     warn("evaluation.attention_lengths: no maps, because the network has no method `attention`");
   }

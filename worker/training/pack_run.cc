@@ -132,8 +132,6 @@ absl::StatusOr<bool> PackRun::Build() {
     LogToUnfinished(v1::LogLine::WARNING, text);
   });
   if (!model.ok()) {
-    // The logs get the lines after the first, which are a module's own.
-    LogToUnfinished(v1::LogLine::ERROR, model.status().message());
     // Temporary: another worker may have what this one lacks.
     FailUnfinished(absl::IsUnavailable(model.status()) ? v1::Outcome::FAILED_TEMPORARILY
                                                        : v1::Outcome::FAILED_PERMANENTLY,

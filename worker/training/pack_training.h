@@ -145,7 +145,6 @@ class PackTraining : public PackModel {
   std::vector<MemberRange> ranges_;
 };
 
-// Implement CreatePackModel for a blueprint with examples, and for one with text.
 // A user's module of each member, with the arena whose memory its process shares.
 struct PythonParts {
   std::unique_ptr<models::PythonNetwork> network;
@@ -158,6 +157,7 @@ absl::StatusOr<PythonParts> CreatePythonParts(const Blueprint& blueprint,
                                               const Device& device,
                                               const models::NetworkShape& shape, const Warn& warn);
 
+// Implement CreatePackModel for a blueprint with examples, and for one with text.
 absl::StatusOr<std::unique_ptr<PackModel>> CreateNetworkPackModel(
     const Blueprint& blueprint, absl::Span<const MemberSeeds> members, const Device& device,
     Warn warn);

@@ -449,19 +449,20 @@ struct TextModel {
     for (const models::EncodingEntry* entry : models::EncodingEntries()) {
       if (entry->name == "alibi") encoding = catalogue::Resolve(*entry, {}, "", problems);
     }
-    auto network =
-        models::PythonNetwork::Create(
-            {.interpreter = WarmInterpreter(),
-             .archive = absl::StrCat(testing::TempDir(), "/", parameters.String("file_sha256")),
-             .precision = "float32",
-             .weight_seeds = {1}},
-            parameters, "alibi", encoding,
-            {.input_columns = kVocabulary, .output_columns = kVocabulary, .longest_sequence = 9},
-            layout)
-            .value();
+    const std::string archive =
+        absl::StrCat(testing::TempDir(), "/", parameters.String("file_sha256"));
+    auto network = std::make_unique<models::PythonNetwork>(
+        models::PythonNetwork::Options{.interpreter = WarmInterpreter(),
+                                       .archive = archive,
+                                       .precision = "float32",
+                                       .weight_seeds = {1}},
+        parameters, "alibi", encoding,
+        models::NetworkShape{
+            .input_columns = kVocabulary, .output_columns = kVocabulary, .longest_sequence = 9},
+        layout);
     arena = std::make_unique<models::ParameterArena>(layout, 1, at::kFloat, at::kCPU,
                                                      network->Allocator());
-    EXPECT_TRUE(network->Bind(*arena).ok());
+    network->Bind(*arena);
     model = std::make_unique<models::PythonLanguageModel>(std::move(network));
   }
 
@@ -762,6 +763,20 @@ TEST_F(PythonNetworkTest, EveryWrongFileGetsAnAnswerAndTheWorkerLivesOn) {
       Replaced(in_training, "        print('x' * 2**21)\n        os.fork()\n" + in_training));
   EXPECT_EQ(outcome.kind(), v1::Outcome::COMPLETED) << outcome.reason();
   HistoryAlone(TrialOf(kModule));
+}
+
+TEST_F(PythonNetworkTest, ParameterWithTheNameOfTheEncodingsIsRefused) {
+  v1::TrialSpecification trial =
+      TrialOf(Replaced("        self.dropout =",
+                       "        self.encoding = torch.nn.ParameterDict({'table': "
+                       "torch.nn.Parameter(torch.zeros(2))})\n"
+                       "        self.dropout ="));
+  (*trial.mutable_network()->mutable_parameters())["heads"].set_number_value(2);
+  SetEncoding("t5", trial);
+  Session session;
+  Run(LeaseOf({trial}), session);
+  EXPECT_EQ(session.OutcomeOf(0).kind(), v1::Outcome::FAILED_PERMANENTLY);
+  EXPECT_THAT(session.OutcomeOf(0).reason(), HasSubstr("both have a parameter `encoding.table`"));
 }
 
 // Nothing of the worker's environment that may hold a token, and a process group that ends with it.
