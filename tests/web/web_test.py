@@ -627,6 +627,21 @@ class DirectoryTest(unittest.TestCase):
             self.assertIn("There is no experiment yet", web.text("/"))
         self.assertEqual(web.process.returncode, 130)
 
+    def test_ending_cuts_answers_off_quietly(self):
+        server = service.Server()
+        self.addCleanup(server.kill)
+        errors = service.new_directory() / "errors"
+        page = ["bash", "-c", f'exec "$@" 2>{errors}', "bash", sys.executable, "-m", "lengthwise", "web", "--listen", "127.0.0.1:0"]
+        with Web(["--server", server.address], page) as web:
+            # The server answers nothing, and the page has begun to wait for it when it answers the second request.
+            os.kill(server._process.pid, signal.SIGSTOP)
+            waiting = http.client.HTTPConnection("127.0.0.1", web.port, timeout=DEADLINE)
+            self.addCleanup(waiting.close)
+            waiting.request("GET", "/", headers={"Cookie": f"lengthwise_{web.port}={web.token}"})
+            self.assertEqual(web.ask("/static/web.css")[0], 200)
+        self.assertEqual(web.process.returncode, 130)
+        self.assertEqual(errors.read_text(), "")
+
     def test_run_shows_itself_while_it_lasts(self):
         directory = service.new_directory()
         training = {"steps": 100_000_000, "batch_size": 4, "lengths": "1..4"}

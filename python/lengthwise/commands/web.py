@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import socket
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -105,11 +106,10 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
 
     class Server(uvicorn.Server):
         async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+            # Requests that it cuts off are no errors.
+            logging.disable()
             site.stop()
             await super().shutdown(sockets)
 
-    try:
-        Server(config).run(sockets=[listener])
-    finally:
-        source.close()
+    Server(config).run(sockets=[listener])
     return SUCCESS

@@ -233,9 +233,10 @@ class Site:
         return Starlette(routes=routes, exception_handlers={HTTPException: self._not_there})
 
     def stop(self) -> None:
-        """Ends what would keep the process waiting for its pages."""
+        """Ends what would keep the process waiting: its pages, and answers of the server."""
         self._stopped.set()
         self.feeds.stop()
+        self.source.close()
 
     # Of threads.
 
