@@ -23,7 +23,7 @@ from lengthwise._proto import event_pb2, experiment_service_pb2, worker_service_
 from lengthwise.connection import is_loopback_host
 from lengthwise.web import access
 from lengthwise.web.live import Feed, Feeds
-from lengthwise.web.pages import Site, find_chart_files, refresh_pause
+from lengthwise.web.pages import Site, read_chart_files, refresh_pause
 from lengthwise.web.source import Source
 from service import CLIENT, DEADLINE, ENVIRONMENT, SERVER, Numbers, lengthwise, specification
 
@@ -177,7 +177,7 @@ class AccessTest(WithExperiments):
         self.assertIn("nodes-7.example", access.known_hosts("Nodes-7.example"))
 
     def test_chart_library_is_the_released_one(self):
-        self.assertEqual(sorted(find_chart_files()), ["uplot.css", "uplot.js"])
+        self.assertEqual(sorted(read_chart_files()), ["uplot.css", "uplot.js"])
 
 
 class TokenTest(unittest.TestCase):

@@ -20,7 +20,7 @@ import grpc
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import FileResponse, HTMLResponse, Response, StreamingResponse
+from starlette.responses import HTMLResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from lengthwise import names, queries, report
@@ -58,7 +58,7 @@ _CHART_FILES = {
 }
 
 
-def find_chart_files() -> dict[str, Path]:
+def read_chart_files() -> dict[str, bytes]:
     """The chart library's files by name; LengthwiseError if they are missing or not those of the release."""
     package = importlib.util.find_spec("youplot")
     if package is None or package.origin is None:
@@ -66,9 +66,9 @@ def find_chart_files() -> dict[str, Path]:
     found = {}
     for name, (file, digest) in _CHART_FILES.items():
         path = Path(package.origin).parent / "vendor" / file
-        if not path.is_file() or hashlib.sha256(path.read_bytes()).hexdigest() != digest:
+        found[name] = path.read_bytes() if path.is_file() else b""
+        if hashlib.sha256(found[name]).hexdigest() != digest:
             raise LengthwiseError(f"{path} is not the file of uPlot 1.6.31; `pip install --force-reinstall youplot==1.0.0`")
-        found[name] = path
     return found
 
 
@@ -195,7 +195,10 @@ class Site:
         self._trials_lock = threading.Lock()
         # By experiment and its number of succeeded trials.
         self._best: dict[tuple[str, int], float | None] = {}
-        self._files = find_chart_files()
+        # Kept, because a request that reads a file waits for several threads while another one makes a chart.
+        shared = Path(report.__file__).parent
+        own = [*(_HERE / "static").iterdir(), shared / "report.css", shared / "attention_viewer.js"]
+        self._files = read_chart_files() | {path.name: path.read_bytes() for path in own}
         self._templates = report.environment(_HERE / "templates")
         self._templates.filters |= {
             "clock": lambda value: "" if value is None else format_clock(value),
@@ -388,13 +391,7 @@ class Site:
         return StreamingResponse(feed.messages(after), media_type="text/event-stream", headers=headers)
 
     async def _static(self, request: Request) -> Response:
-        name: str = request.path_params["file"]
-        files = self._files | {
-            "report.css": Path(report.__file__).parent / "report.css",
-            "attention_viewer.js": Path(report.__file__).parent / "attention_viewer.js",
-        }
-        own = {path.name: path for path in (_HERE / "static").iterdir()}
-        path = (files | own).get(name)
-        if path is None:
+        body = self._files.get(request.path_params["file"])
+        if body is None:
             raise HTTPException(404)
-        return FileResponse(path, media_type="text/css" if path.suffix == ".css" else "text/javascript")
+        return Response(body, media_type="text/css" if request.url.path.endswith(".css") else "text/javascript")
