@@ -39,16 +39,18 @@ def check_points(points: event_pb2.TrainingPoints, trial: str) -> None:
     check_columns(f"the loss curve of {trial} is damaged", points.steps, *columns)
 
 
-def _per_trial(trials: Sequence[str], name: str, query: Callable[[str], Iterable[OfTrial]]) -> list[OfTrial]:
-    """What the answer for `name` has of `trials`. If that is too large for the server, it is asked for trial by trial."""
+def _per_trial(trials: Sequence[str] | None, name: str, query: Callable[[str], Iterable[OfTrial]]) -> list[OfTrial]:
+    """What the answer for `name` has of `trials`, None: all. If that is too large for the server, it is asked for trial by
+    trial.
+    """
     try:
         answers = [query(name)]
     except LengthwiseError as error:
-        if error.code is not grpc.StatusCode.RESOURCE_EXHAUSTED or len(trials) < 2:
+        if error.code is not grpc.StatusCode.RESOURCE_EXHAUSTED or trials is None or len(trials) < 2:
             raise
         answers = [query(one) for one in trials]
-    wanted = set(trials)
-    return [one for answer in answers for one in answer if one.trial in wanted]
+    wanted = trials and set(trials)
+    return [one for answer in answers for one in answer if wanted is None or one.trial in wanted]
 
 
 def summary(connection: Connection, experiment: str, with_lengths: bool = False, select: str = "") -> Summary:
@@ -62,9 +64,11 @@ def summary(connection: Connection, experiment: str, with_lengths: bool = False,
 
 
 def length_accuracies(
-    connection: Connection, name: str, trials: Sequence[str], intervals: bool = False
+    connection: Connection, name: str, trials: Sequence[str] | None, intervals: bool = False
 ) -> list[Evaluation]:
-    """The final evaluations of `trials`, some of those of `name`; with `intervals` also those made during training."""
+    """The final evaluations of `trials`, some of those of `name` or None for all; with `intervals` also those made during
+    training.
+    """
 
     def query(one: str) -> Iterable[Evaluation]:
         request = experiment_service_pb2.QueryLengthAccuraciesRequest(name=one, include_intervals=intervals)

@@ -49,7 +49,7 @@ class PlottedExperiment:
 
     # "quickstart-1".
     name: str
-    # The trials drawn, in grid order.
+    # The trials drawn, in grid order. Evaluations that are read without any are those of all.
     trials: list[Trial] = field(default_factory=list)
     connection: Connection | None = None
     catalogue: Catalogue = field(default_factory=Catalogue)
@@ -105,7 +105,7 @@ class PlottedExperiment:
             self.finals = [one for one in self.all_evaluations if one.accuracies.final]
         return self._read(
             "all_evaluations" if intervals else "finals",
-            lambda server: queries.length_accuracies(server, self.query_name, self._trial_names(), intervals),
+            lambda server: queries.length_accuracies(server, self.query_name, self._trial_names() or None, intervals),
         )
 
     def final_evaluations(self) -> dict[str, event_pb2.LengthAccuracies]:

@@ -11,6 +11,7 @@ import re
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -162,9 +163,13 @@ class Asked:
         found = re.findall(r"([0-9]{1,20})(?:\.\.([0-9]{1,20}))?", " ".join(self.query.getlist("seed")))
         return [range(int(first), int(last or first) + 1) for first, last in found]
 
-    def plotted(self) -> PlottedExperiment:
-        known = self.site.catalogue()
-        whole = PlottedExperiment(self.experiment_id, self.trials(), self.connection, known, select=self.select)
+    def plotted(self, with_finals: bool = False) -> PlottedExperiment:
+        """`with_finals`: the final evaluations are read beside the trials; if that fails, when they are needed."""
+        whole = PlottedExperiment(self.experiment_id, connection=self.connection, select=self.select)
+        with ThreadPoolExecutor() as other:
+            if with_finals and not self.trial_id:
+                other.submit(whole.evaluations)
+            whole.catalogue, whole.trials = self.site.catalogue(), self.trials()
         return figures.choose(whole, self.filter(), self.seeds())
 
     def with_query(self, **changes: object) -> str:

@@ -291,7 +291,7 @@ def figure(kind: str, asked: Asked, figure: str) -> tuple[str, bytes]:
     if figure == "loss_over_time" and asked.trial_id:
         picture = figures.loss_over_time(asked.connection, asked.trial)
     else:
-        picture = plots.describe(figure, [asked.plotted()], options)
+        picture = plots.describe(figure, [asked.plotted(with_finals=figure == "accuracy_by_length")], options)
     if kind == "json":
         return "", numbers.to_json(picture).encode()
     name = f"{names.file_name(asked.trial_id or asked.experiment_id)}-{figure}.{kind}"
