@@ -33,7 +33,7 @@ def all_by_length(measured: event_pb2.LengthAccuracies, metric: str) -> dict[flo
         values = measured.losses
     else:
         values = next((one.values for one in measured.metrics if one.name == metric), [])
-    return dict(zip(map(float, measured.lengths), values))
+    return dict(zip(measured.lengths, values))
 
 
 def by_length(measured: event_pb2.LengthAccuracies, metric: str) -> dict[float, float]:
