@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures `lengthwise web` with a real server and Debian's Chromium, and prints the figures of docs/web.md. Takes about ten
+"""Measures `lengthwise web` with a real server and Debian's Chromium, and prints the figures of docs/web.md. Takes about twenty
 minutes of an idle machine with two cores; --parts measures some lines alone.
 
     SERVER=... CLIENT=... WORKER=... PYTHONPATH=tests/python:tests/web python benchmarks/web.py
@@ -14,10 +14,13 @@ import os
 import pathlib
 import random
 import re
+import signal
+import socket
 import statistics
 import subprocess
 import threading
 import time
+import urllib.request
 
 import chromium
 import service
@@ -256,49 +259,59 @@ class Benchmark:
 
     def measure_tabs(self) -> None:
         seconds = self.given.seconds
-        with self.training() as experiment:
-            with self.tabs(experiment) as web:
-                time.sleep(seconds)
-                before, rounds = processor_seconds(web.process.pid), self.rounds
-                time.sleep(seconds)
-                share = (processor_seconds(web.process.pid) - before) / seconds
-                each = seconds / (self.rounds - rounds)
-                running = experiment.refresh().counts.running
-                what = f"{self.given.tabs} clients that ask as tabs do, on {running} simulated trials that report every {each:.1f} s: of a core, memory"
-                self.row(what, f"{100 * share:.1f} %, {resident_mb(web.process.pid):.0f} MB", "5 %, 200 MB")
-            self.measure_training(experiment)
+        with self.training() as experiment, self.tabs(experiment) as web:
+            time.sleep(seconds)
+            before, rounds = processor_seconds(web.process.pid), self.rounds
+            time.sleep(seconds)
+            share = (processor_seconds(web.process.pid) - before) / seconds
+            each = seconds / (self.rounds - rounds)
+            running = experiment.refresh().counts.running
+            what = f"{self.given.tabs} clients that ask as tabs do, on {running} simulated trials that report every {each:.1f} s: of a core, memory"
+            self.row(what, f"{100 * share:.1f} %, {resident_mb(web.process.pid):.0f} MB", "5 %, 200 MB")
+            self.measure_training(web)
 
-    def timed(self, worker: subprocess.Popen) -> float:
-        """Seconds that a real worker trains."""
-        one = self.client.submit(specification(
+    def speed(self, port: int) -> float:
+        """Steps a second of the real worker with this port of metrics, during the next seconds."""
+
+        def steps() -> float:
+            metrics = urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=service.DEADLINE).read().decode()
+            return float(re.search(r"^lengthwise_worker_steps_total\S* (\S+)", metrics, re.MULTILINE)[1])
+
+        time.sleep(1)  # what came while the page was stopped
+        began, before = time.monotonic(), steps()
+        time.sleep(self.given.slice)
+        after = steps()
+        if after == before:
+            raise SystemExit("the worker trains nothing")
+        return (after - before) / (time.monotonic() - began)
+
+    def measure_training(self, web: Web) -> None:
+        """One training, while the page is stopped and continued in turns: short ones, so that a change of the machine's speed
+        falls on both. The tabs wait for a page that is stopped.
+        """
+        self.client.submit(specification(
             "timed", encodings="sin_cos", seeds=0, networks={"name": "encoder", "blocks": 2, "heads": 8, "d_model": 64},
-            training={"steps": self.given.steps, "batch_size": 64, "lengths": "1..20", "report_every_steps": 20},
-            evaluation={"lengths": [5], "sequences": 10}))  # fmt: skip
-        while not one.refresh().ended:
-            if worker.poll() is not None:
-                raise SystemExit(f"the worker ended with {worker.returncode}")
-            time.sleep(0.2)
-        return one.trials()[0].training_seconds
-
-    def measure_training(self, experiment) -> None:
-        """Trains the same with and without the tabs, in turns, so that a change of the machine's speed falls on both."""
-        program = os.environ["WORKER"]
-        command = [program, "--server", self.server.address, "--threads", "1", "--worker_id", "timed", "--exit_with_parent"]
+            training={"steps": 100_000_000, "batch_size": 64, "lengths": "1..20", "report_every_steps": 20}))  # fmt: skip
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        command = [os.environ["WORKER"], "--server", self.server.address, "--threads", "1", "--worker_id", "timed",
+                   "--metrics_listen", f"127.0.0.1:{port}", "--exit_with_parent"]  # fmt: skip
         worker = subprocess.Popen(command, env=ENVIRONMENT, stderr=subprocess.DEVNULL)
+        slower = []
         try:
-            self.timed(worker)  # the first one also reads the program
-            slower = []
+            time.sleep(20)  # its start, and the recording of its first steps
             for pair in range(self.given.pairs):
-                seconds = {}
-                for beside in (False, True) if pair % 2 else (True, False):
-                    with self.tabs(experiment) if beside else contextlib.nullcontext():
-                        seconds[beside] = self.timed(worker)
-                slower.append(100 * (seconds[True] / seconds[False] - 1))
+                speeds = {}
+                for awake in (False, True) if pair % 2 else (True, False):
+                    web.process.send_signal(signal.SIGCONT if awake else signal.SIGSTOP)
+                    speeds[awake] = self.speed(port)
+                slower.append(100 * (speeds[False] / speeds[True] - 1))
         finally:
+            web.process.send_signal(signal.SIGCONT)
             worker.terminate()
             worker.wait()
         error = statistics.stdev(slower) / len(slower) ** 0.5
-        what = f"a training beside them, {len(slower)} times with and without"
+        what = f"a training beside them, {len(slower)} times {self.given.slice:g} s with and without"
         self.row(what, f"{statistics.mean(slower):+.1f} ± {error:.1f} % longer", "2 %")
 
 
@@ -312,8 +325,8 @@ def main() -> None:
     parser.add_argument("--training", type=int, default=300)
     parser.add_argument("--tabs", type=int, default=20)
     parser.add_argument("--seconds", type=float, default=30)
-    parser.add_argument("--pairs", type=int, default=6)
-    parser.add_argument("--steps", type=int, default=1500)
+    parser.add_argument("--pairs", type=int, default=60)
+    parser.add_argument("--slice", type=float, default=4)
     given = parser.parse_args()
     model = re.search(r"model name\s*: (.*)", pathlib.Path("/proc/cpuinfo").read_text())[1]
     load = os.getloadavg()[0]
