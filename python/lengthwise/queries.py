@@ -40,9 +40,7 @@ def check_points(points: event_pb2.TrainingPoints, trial: str) -> None:
 
 
 def _per_trial(trials: Sequence[str] | None, name: str, query: Callable[[str], Iterable[OfTrial]]) -> list[OfTrial]:
-    """What the answer for `name` has of `trials`, None: all. If that is too large for the server, it is asked for trial by
-    trial.
-    """
+    """What the answer for `name` has of `trials`, None: all. If it is too large for the server, each trial is asked for."""
     try:
         answers = [query(name)]
     except LengthwiseError as error:
@@ -66,9 +64,7 @@ def summary(connection: Connection, experiment: str, with_lengths: bool = False,
 def length_accuracies(
     connection: Connection, name: str, trials: Sequence[str] | None, intervals: bool = False
 ) -> list[Evaluation]:
-    """The final evaluations of `trials`, some of those of `name` or None for all; with `intervals` also those made during
-    training.
-    """
+    """The final evaluations of `trials`, None: of all of `name`; with `intervals` also those made during training."""
 
     def query(one: str) -> Iterable[Evaluation]:
         request = experiment_service_pb2.QueryLengthAccuraciesRequest(name=one, include_intervals=intervals)

@@ -383,7 +383,8 @@ class NumbersTest(WithExperiments):
             status, _, body = self.web.ask(path)
             self.assertEqual(status, 404, path)
             self.assertIn(b'role="alert"', body)
-        self.assertEqual(self.web.ask(f"{self.path}?part=heat&step=x")[0], 400)
+        for wrong in ("part=heat&step=x", "part=results&rate=x"):
+            self.assertEqual(self.web.ask(f"{self.path}?{wrong}")[0], 400)
         self.assertIn("unknown figure", self.web.text(f"{self.path}/figures/lss.json"))
 
 

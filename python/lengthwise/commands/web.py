@@ -81,8 +81,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
             f"--listen {arguments.listen} is for other machines, and whoever reads the traffic would have the token: add "
             "--certificate and --key, or --insecure_plain_text"
         )
-    source = Source(lambda: _connection(arguments))
-    site = Site(source)
+    site = Site(Source(lambda: _connection(arguments)))
     listener = _listen(arguments.listen)
     port = listener.getsockname()[1]
     token = access.new_token()

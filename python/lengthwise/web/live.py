@@ -110,9 +110,8 @@ class Feed:
         try:
             yield "retry: 1000\n\n"
             if after < self._forgotten:
-                everything = sorted(set(_KINDS.values()))
                 after = self._forgotten
-                yield _Changes(set(everything)).message(after)
+                yield _Changes(set(_KINDS.values())).message(after)
             while not self._ended:
                 news, text = self._news, ""
                 new = list(itertools.takewhile(lambda one: one[0] > after, reversed(self._messages)))  # noqa: B023

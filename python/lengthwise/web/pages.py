@@ -146,8 +146,11 @@ class Asked:
         return self.site.trials(self.feed)
 
     def filter(self) -> TrialFilter:
-        rates = [value for text in self.query.getlist("rate") if (value := _number(text)) is not None]
         labels = self.query.getlist
+        try:
+            rates = list(map(float, labels("rate")))
+        except ValueError:
+            raise UsageError(f"rate: got {labels('rate')}, expected numbers") from None
         return TrialFilter(labels("task"), labels("network"), labels("encoding"), rates)
 
     @property
@@ -169,7 +172,7 @@ class Asked:
         with ThreadPoolExecutor() as other:
             if with_finals and not self.trial_id:
                 other.submit(whole.evaluations)
-            whole.catalogue, whole.trials = self.site.catalogue(), self.trials()
+            whole.catalogue, whole.trials = self.site.catalogue, self.trials()
         return figures.choose(whole, self.filter(), self.seeds())
 
     def with_query(self, **changes: object) -> str:
@@ -177,13 +180,6 @@ class Asked:
         kept = [(name, value) for name, value in self.query.multi_items() if name not in changes and name != "part"]
         query = urlencode([*kept, *((name, value) for name, value in changes.items() if value is not None)])
         return f"{self.path}?{query}" if query else self.path
-
-
-def _number(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None
 
 
 class Site:
@@ -195,7 +191,6 @@ class Site:
         self._stopped = asyncio.Event()
         # By address.
         self._answers: dict[str, _Answer] = {}
-        self._catalogue: Catalogue | None = None
         self._trials: dict[str, list[Trial]] = {}
         self._trials_lock = threading.Lock()
         # By experiment and its number of succeeded trials.
@@ -248,10 +243,9 @@ class Site:
 
     # Of threads.
 
+    @cached_property
     def catalogue(self) -> Catalogue:
-        if self._catalogue is None:
-            self._catalogue = catalogue.fetch(self.source.connection)
-        return self._catalogue
+        return catalogue.fetch(self.source.connection)
 
     def trials(self, feed: ExperimentFeed) -> list[Trial]:
         """In grid order, as they are now. Reads only those that changed since the last call."""

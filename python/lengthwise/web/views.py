@@ -134,7 +134,7 @@ def _results(asked: Asked) -> dict[str, Any]:
             "seen": accuracy_table.format_score(summary, accuracy_table.mean_of(summary, "seen")(row)),
             "unseen": accuracy_table.format_score(summary, accuracy_table.mean_of(summary, "unseen")(row)),
             "deviation": accuracy_table.unseen_deviation(summary, row),
-            "chance": asked.site.catalogue().random_accuracy(tasks[row.task]) if row.task in tasks else None,
+            "chance": asked.site.catalogue.random_accuracy(tasks[row.task]) if row.task in tasks else None,
         }
         for row in accuracy_table.rows_of(summary)
         if is_chosen(row)

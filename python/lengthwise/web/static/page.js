@@ -78,13 +78,12 @@
     if (value) wanted.set(name, value); else wanted.delete(name);
     history.replaceState(null, "", `${location.pathname}${wanted.size ? `?${wanted}` : ""}${location.hash}`);
   }
-  const asked = (root, selector) => all(selector, root).forEach((one) => askers.get(one)?.(false));
   for (const select of all("select[data-option]")) {
     select.value = query().get(select.dataset.option) ?? select.value;
     if (query().get(select.dataset.option) === null && select.value) choose(select.dataset.option, select.value);
     select.addEventListener("change", () => {
       choose(select.dataset.option, select.value);
-      asked(select.closest("section"), "figure[data-figure]");
+      all("figure[data-figure]", select.closest("section")).forEach((one) => askers.get(one)(false));
     });
   }
   for (const select of all("select[data-swap]")) {
