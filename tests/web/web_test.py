@@ -362,6 +362,13 @@ class NumbersTest(WithExperiments):
         self.assertNotIn("<img", html)
         self.assertIn("No answers are stored", self.web.text(f"{self.trial_path}?part=answers"))
 
+    def test_sorted_trials_stay_sorted_and_in_view(self):
+        html = self.web.text(f"{self.path}?sort=-unseen&encoding=none")
+        self.assertIn('<input type="hidden" name="sort" value="-unseen">', html)
+        links = re.findall(r'<th scope="col" class="[^"]*"[^>]*><a href="([^"]*)"', html)
+        self.assertIn(f"{self.path}?encoding=none&amp;sort=unseen#trials", links)
+        self.assertIn('name="sort" value="name"', self.web.text("/?sort=name"))
+
     def test_workers_tell_their_memory(self):
         measured = worker_service_pb2.WorkerMeasurements(resident_memory_bytes=1_500_000_000)
         measured.gpu.memory_used_bytes, measured.gpu.memory_total_bytes = 20_500_000_000, 80_000_000_000

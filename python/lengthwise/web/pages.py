@@ -179,7 +179,8 @@ class Asked:
         """This address with other values in its query; None leaves one out."""
         kept = [(name, value) for name, value in self.query.multi_items() if name not in changes and name != "part"]
         query = urlencode([*kept, *((name, value) for name, value in changes.items() if value is not None)])
-        return f"{self.path}?{query}" if query else self.path
+        # Of an experiment's page, to the part that is sorted and has pages.
+        return self.path + (f"?{query}" if query else "") + ("#trials" if self.experiment_id else "")
 
 
 class Site:
