@@ -19,7 +19,7 @@ import urllib.parse
 
 import chromium
 import service
-from lengthwise._proto import event_pb2, experiment_service_pb2, worker_service_pb2
+from lengthwise._proto import event_pb2, experiment_service_pb2, fleet_service_pb2, worker_service_pb2
 from lengthwise.connection import is_loopback_host
 from lengthwise.web import access
 from lengthwise.web.live import Feed, Feeds
@@ -368,6 +368,25 @@ class NumbersTest(WithExperiments):
         links = re.findall(r'<th scope="col" class="[^"]*"[^>]*><a href="([^"]*)"', html)
         self.assertIn(f"{self.path}?encoding=none&amp;sort=unseen#trials", links)
         self.assertIn('name="sort" value="name"', self.web.text("/?sort=name"))
+
+    def test_workers_tell_what_they_wait_for(self):
+        service.Worker(self.server, "held")
+
+        def call(request, response) -> str:
+            self.worker._connection.call(request, response)
+            return self.web.text("/workers?part=workers")
+
+        def state(html: str, worker: str) -> str:
+            return re.search(rf'<th scope="row">{worker}</th>.*?</tr>', html, re.S)[0]
+
+        html = call(fleet_service_pb2.HoldLeasesRequest(worker="held", reason="new disks"), fleet_service_pb2.HoldLeasesResponse)
+        self.assertIn('<span class="state drained">drained</span>', state(html, "held"))
+        self.assertIn(": new disks", state(html, "held"))
+        self.assertNotIn("new disks", state(html, "python-1"))
+        html = call(fleet_service_pb2.HoldLeasesRequest(all=True, reason="new racks"), fleet_service_pb2.HoldLeasesResponse)
+        self.assertIn(": new racks", state(html, "python-1"))
+        html = call(fleet_service_pb2.ResumeLeasesRequest(all=True), fleet_service_pb2.ResumeLeasesResponse)
+        self.assertNotIn("new racks", html)
 
     def test_workers_tell_their_memory(self):
         measured = worker_service_pb2.WorkerMeasurements(resident_memory_bytes=1_500_000_000)

@@ -245,20 +245,21 @@ def _memory(one: fleet_service_pb2.Worker) -> str:
 
 def _workers(asked: Asked) -> dict[str, Any]:
     fleet, call = fleet_service_pb2, asked.connection.call
-    listed = call(fleet.ListWorkersRequest(), fleet.ListWorkersResponse).workers
+    listed = call(fleet.ListWorkersRequest(), fleet.ListWorkersResponse)
     wanted = call(fleet.GetWantedWorkersRequest(), fleet.GetWantedWorkersResponse)
     now = time.time()
-    waits = (
+    waits = listed.queue_pause or (
         "for trials: none is queued"
         if not wanted.runnable_packs
         else f"{format_count(wanted.runnable_packs)} packs are ready, which it takes at its next request or may not take"
     )
     rows = []
-    for one in listed:
-        state = "stopped" if one.stopped else "lost" if not one.alive else "busy" if one.trials else "idle"
-        reasons = {"idle": waits, "lost": "for its next heartbeat", "stopped": "", "busy": ""}
+    for one in listed.workers:
+        free, busy = ("drained", "draining") if one.hold else ("idle", "busy")
+        state = "stopped" if one.stopped else "lost" if not one.alive else busy if one.trials else free
+        reason = {"idle": waits, "lost": "for its next heartbeat"}.get(state, one.hold)
         silent = max(0, now - one.last_heartbeat_time.seconds)
-        rows.append({"message": one, "state": state, "waits": reasons[state], "silent": silent, "memory": _memory(one)})
+        rows.append({"message": one, "state": state, "waits": reason, "silent": silent, "memory": _memory(one)})
     return {"rows": rows, "wanted": wanted}
 
 
