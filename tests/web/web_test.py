@@ -179,6 +179,15 @@ class AccessTest(WithExperiments):
     def test_chart_library_is_the_released_one(self):
         self.assertEqual(sorted(read_chart_files()), ["uplot.css", "uplot.js"])
 
+    def test_scripts_and_styles_are_served_as_such(self):
+        files = {"uplot.js", "charts.js", "page.js", "attention_viewer.js", "uplot.css", "web.css", "report.css"}
+        for file in files:
+            status, headers, _ = self.web.ask(f"/static/{file}")
+            kind = "text/css" if file.endswith(".css") else "text/javascript"
+            self.assertEqual((status, headers["content-type"]), (200, f"{kind}; charset=utf-8"), file)
+        for file in ("report.html", "..%2Fpages.py", "__init__.py"):
+            self.assertEqual(self.web.ask(f"/static/{file}")[0], 404, file)
+
 
 class TokenTest(unittest.TestCase):
     def test_page_shows_what_its_users_token_may_read(self):

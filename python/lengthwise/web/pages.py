@@ -197,8 +197,7 @@ class Site:
         # By experiment and its number of succeeded trials.
         self._best: dict[tuple[str, int], float | None] = {}
         # Kept, because a request that reads a file waits for several threads while another one makes a chart.
-        shared = Path(report.__file__).parent
-        own = [*(_HERE / "static").iterdir(), shared / "report.css", shared / "attention_viewer.js"]
+        own = [*(_HERE / "static").iterdir(), *Path(report.__file__).parent.glob("*.[cj]s*")]
         self._files = read_chart_files() | {path.name: path.read_bytes() for path in own}
         self._templates = report.environment(_HERE / "templates")
         self._templates.filters |= {
@@ -394,4 +393,5 @@ class Site:
         body = self._files.get(request.path_params["file"])
         if body is None:
             raise HTTPException(404)
-        return Response(body, media_type="text/css" if request.url.path.endswith(".css") else "text/javascript")
+        kind = "css" if request.url.path.endswith(".css") else "javascript"
+        return Response(body, media_type=f"text/{kind}", headers={"Cache-Control": "max-age=300"})
