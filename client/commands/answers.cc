@@ -1,4 +1,5 @@
 // `lengthwise errors TRIAL` and `lengthwise predict TRIAL`: show what a model answers.
+#include <algorithm>
 #include <memory>
 
 #include "absl/algorithm/container.h"
@@ -39,10 +40,10 @@ absl::StatusOr<std::vector<v1::Answer>> AnswersOf(Connection& connection, const 
 // The symbols as text for people; wrong ones are in brackets, and "_" stands for a missing one.
 std::string Marked(const v1::Answer& answer) {
   std::vector<std::string> symbols(answer.given().begin(), answer.given().end());
+  symbols.resize(static_cast<size_t>(std::max(answer.given_size(), answer.expected_size())), "_");
   for (const int32_t place : answer.wrong()) {
     const auto i = static_cast<size_t>(place);
-    if (symbols.size() <= i) symbols.resize(i + 1, "_");
-    symbols[i] = absl::StrCat("[", symbols[i], "]");
+    if (i < symbols.size()) symbols[i] = absl::StrCat("[", symbols[i], "]");
   }
   return platform::PrintableLine(absl::StrJoin(symbols, answer.separator()));
 }

@@ -1,3 +1,4 @@
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "client/commands/testing/commands_fixture.h"
@@ -89,6 +90,15 @@ TEST_F(AnswersTest, RecordedErrorsNeedNoEvaluation) {
   EXPECT_EQ(Run({"errors", "e-1/0", "--length", "1"}), kFailure);
   EXPECT_THAT(err_, HasSubstr("has no answers of length 1"));
   EXPECT_TRUE(Evaluations().empty());
+}
+
+TEST_F(AnswersTest, DamagedPlacesTakeNoMemory) {
+  server_.real().Submit("e", {"none"});
+  Train({});
+  constexpr int32_t kMost = std::numeric_limits<int32_t>::max();
+  EvaluateWith({AnswerTo("0 1", {"1", "0"}, {"0"}, {-1, 0, 100'000'000, kMost})});
+  EXPECT_EQ(Run({"errors", "e-1/0", "--length", "3"}), kSuccess) << err_;
+  EXPECT_THAT(out_, HasSubstr("1 0       [0] _\n"));
 }
 
 TEST_F(AnswersTest, NoMistakeIsToldInASentence) {

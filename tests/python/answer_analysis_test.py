@@ -187,6 +187,18 @@ class CarriesTest(AnalysisTest):
             saying="no answers at 7 digits are recorded; there are those at 2 digits",
         )  # fmt: skip
 
+    def test_damaged_sizes_take_no_memory(self):
+        self.add_sums()
+        for length in (2**31 - 1, 10**8, 0, -1):
+            for event in self.server.analyses:
+                event.sequence_scores.length = length
+            self.assert_refused(FAILURE, "carries", EXPERIMENT, saying=f"answers are to sums of {length} digits")
+        for event in self.server.analyses:
+            event.sequence_scores.length = 2
+            for answer in event.sequence_scores.wrong_answers:
+                answer.places[:] = [-100]
+        self.assertEqual([row["first_wrong_with_carry"] for row in self.rows("carries", EXPERIMENT)], [0, 0, 0])
+
     def test_many_errors_have_the_law_of_their_tosses(self):
         rates = numpy.array([0.0, 0.45, 0.55])
         few = carries.CarryErrors(None, 2, 1, 100, numpy.array([0, 20, 9]), numpy.array([3, 10, 8]), rates)

@@ -14,11 +14,13 @@ from numpy.typing import NDArray
 from lengthwise.analyses.measures import share_interval
 from lengthwise.analyses.recorded import scores_of
 from lengthwise.analyses.trial_sets import Subject, TrialSet, by_seed
-from lengthwise.errors import UsageError, refused
+from lengthwise.errors import UsageError, damaged, refused
 from lengthwise.published import parameter_of
 
 Array = NDArray[numpy.float64]
 T = TypeVar("T")
+# The greatest length of a specification.
+_MOST_DIGITS = 100_000
 
 
 def carry_probabilities(digits: int, leading_zeros: bool) -> Array:
@@ -142,6 +144,8 @@ def _of_sums(
     if digits == 0 and not common:
         raise refused("the trials have no number of digits in common; choose one with --length")
     size = digits or max(common)
+    if not 0 < size <= _MOST_DIGITS:
+        raise damaged(f"the server's answers are to sums of {size} digits, which no task has")
     rows = [(one, [by_size[size] for by_size in of_set if size in by_size]) for one, of_set in found]
     rows = [(one, of_size) for one, of_size in rows if of_size]
     if not rows:
@@ -167,7 +171,7 @@ def measure(subject: Subject, digits: int = 0) -> list[CarryErrors]:
         for recorded in of_size:
             for answer in recorded.wrong_answers:
                 # No place if there are too many digits.
-                if answer.places and answer.places[0] <= size:
+                if answer.places and 0 <= answer.places[0] <= size:
                     counts[int(answer.carry_into_first), answer.places[0]] += 1
         answers = sum(len(recorded.accuracies) for recorded in of_size)
         base = carry_probabilities(size, bool(parameter_of(one.trials[0].specification.task, "leading_zeros")))
