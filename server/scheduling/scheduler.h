@@ -237,7 +237,8 @@ class Scheduler {
   absl::StatusOr<Decisions> Grant(absl::string_view worker, absl::Time now);
 
   // The worker gives a lease back; its live trials are requeued. `lost`: it does so because it ends
-  // with a fault that they may have caused. No decisions if the lease is not the worker's.
+  // with a fault that they may have caused, unless the worker fails alone. No decisions if the
+  // lease is not the worker's.
   Decisions Release(absl::string_view worker, Token token, absl::string_view reason,
                     bool lost = false);
 

@@ -256,6 +256,31 @@ TEST_F(SchedulerTest, TrialWhoseDevicesFailLosesWorkersToo) {
   }
 }
 
+// A supervisor starts the worker of a broken GPU again and again.
+TEST_F(SchedulerTest, BrokenDeviceBesideAGoodOneCountsAgainstNoTrial) {
+  for (const TrialKey key : {1, 2}) Add(key, /*pack=*/key);
+  scheduler_.Register("good", 1, now_);
+  EXPECT_THAT(Grant("good"), ElementsAre(1));
+  const Token good = token_;
+  for (int start = 0; start < 5; ++start) {
+    const std::string bad = absl::StrCat("bad-", start);
+    scheduler_.Register(bad, 1, now_);
+    EXPECT_THAT(Grant(bad), ElementsAre(2));
+    const TrialChange change =
+        scheduler_.Release(bad, token_, "its GPU is lost", /*lost=*/true).trials.at(0);
+    EXPECT_EQ(change.to, v1::QUEUED);
+    EXPECT_EQ(change.past.losses, 0);
+    scheduler_.Unregister(bad);
+  }
+  // With a worker that has trained, it may be the trial.
+  token_ = good;
+  Finish(1, v1::Outcome::COMPLETED);
+  EXPECT_THAT(Grant("good"), ElementsAre(2));
+  EXPECT_EQ(
+      scheduler_.Release("good", token_, "its GPU is lost", /*lost=*/true).trials.at(0).past.losses,
+      1);
+}
+
 // Trials 1 and 2 need files of examples, which the worker cannot store; trial 3 needs none.
 TEST_F(SchedulerTest, UnfitWorkerGetsNoSuchPackForAWhile) {
   for (const TrialKey key : {1, 2, 3}) {

@@ -1,7 +1,11 @@
 // Scheduling with the real programs: a higher priority preempts at a checkpoint, a cancellation
-// frees the worker at once, and a cancelled trial can be retried.
+// frees the worker at once, a cancelled trial can be retried, and no trial fails because its
+// worker's device does.
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -138,6 +142,63 @@ bool WaitForHeartbeat(Server& server, const std::string& experiment,
   context.TryCancel();
   stream->Finish();
   return found;
+}
+
+// Starts a worker whose device fails at this call of an operator that each member of a pack calls
+// once a step, and waits for its end, for which it gives the reason.
+void ExpectEndWithItsDevice(const Server& server, const std::string& directory, int call) {
+  const std::string device = std::filesystem::absolute("worker/faulty_device.so");
+  setenv("LD_PRELOAD", device.c_str(), 1);
+  setenv("LENGTHWISE_TEST_FAULT_AT", absl::StrCat(call).c_str(), 1);
+  const auto worker = StartWorker(server, directory, kWorker, {"--max_pack_size", "2"});
+  unsetenv("LD_PRELOAD");
+  const auto exit = worker->WaitFor(kDeadline);
+  std::stringstream log;
+  log << std::ifstream(directory + "/worker.log").rdbuf();
+  ASSERT_TRUE(exit.has_value()) << log.str();
+  EXPECT_EQ(exit->code, 1) << "a supervisor starts it again: " << log.str();
+  EXPECT_THAT(log.str(), HasSubstr("the GPU of this worker is lost to it: CUDA error: unspecified "
+                                   "launch failure; start the worker again"));
+}
+
+// The pack-mate of the trial in whose step the device fails goes on, too.
+TEST(SchedulingTest, LostDeviceFailsNoTrial) {
+  const std::string directory = testing::TempDir() + "/device";
+  Server server(directory, absl::Seconds(60));
+  server.Start();
+  const std::string experiment = Submit(
+      server, absl::StrReplaceAll(Specification("two", 100, 0), {{"seeds: 0", "seeds: [0, 1]"}}));
+  ExpectEndWithItsDevice(server, directory, 100);  // the second member's 50th step
+  const std::unique_ptr<platform::ChildProcess> next = StartWorker(server, directory);
+  Watcher watcher(server, experiment);
+  EXPECT_FALSE(watcher.WatchUntil([](const v1::Event&) { return false; }));
+  int given_back = 0, succeeded = 0;
+  for (const v1::Event& event : watcher.events()) {
+    EXPECT_FALSE(IsChange(event, v1::FAILED)) << event.ShortDebugString();
+    succeeded += IsChange(event, v1::SUCCEEDED);
+    if (!IsChange(event, v1::QUEUED) || event.attempt() == 0) continue;
+    ++given_back;
+    EXPECT_THAT(event.state_change().reason(), HasSubstr("the GPU of this worker is lost to it"));
+  }
+  EXPECT_EQ(given_back, 2);
+  EXPECT_EQ(succeeded, 2);
+}
+
+TEST(SchedulingTest, BrokenDeviceBesideAGoodOneFailsNoTrial) {
+  const std::string directory = testing::TempDir() + "/broken";
+  Server server(directory, absl::Seconds(60));
+  server.Start();
+  const std::unique_ptr<platform::ChildProcess> good = StartWorker(server, directory);
+  const std::string endless = Submit(server, Specification("endless", 10'000'000, 0));
+  ASSERT_TRUE(WaitForHeartbeat(server, endless, v1::TrialProgress::TRAINING));
+  const std::string waiting = Submit(server, Specification("waiting", 20, 0));
+  // More often than a trial may lose its workers.
+  for (int start = 0; start < 4; ++start) ExpectEndWithItsDevice(server, directory, 1);
+  Cancel(server, endless);
+  Watcher watcher(server, waiting);
+  EXPECT_FALSE(watcher.WatchUntil([](const v1::Event&) { return false; }));
+  EXPECT_TRUE(IsChange(watcher.events().back(), v1::SUCCEEDED))
+      << watcher.events().back().ShortDebugString();
 }
 
 // Measures, on the server's clock, the time from a cancellation until the only worker has stopped

@@ -212,14 +212,20 @@ bool IsOutOfMemory(const std::exception& exception) {
 }
 
 bool IsDeviceLost(const std::exception& exception) {
-  // Errors after which, by the documentation of cudaError_t, the process must end.
+  // Errors after which, by the documentation of cudaError_t, the process must end, or with which
+  // the driver says that the GPU went away or cannot be had now.
   struct Fault {
     int32_t code;
     const char* text;
   };
   static constexpr Fault kFaults[] = {
+      {3, "initialization error"},
+      {46, "busy or unavailable"},
+      {100, "no CUDA-capable device is detected"},
       {214, "uncorrectable ECC error"},
       {220, "uncorrectable NVLink error"},
+      {226, "or a hardware error"},
+      {304, "OS call failed"},
       {700, "an illegal memory access was encountered"},
       {702, "the launch timed out and was terminated"},
       {710, "device-side assert triggered"},
@@ -229,6 +235,9 @@ bool IsDeviceLost(const std::exception& exception) {
       {717, "operation not supported on global/shared address space"},
       {718, "invalid program counter"},
       {719, "unspecified launch failure"},
+      {802, "system not yet initialized"},
+      {803, "unsupported display driver"},
+      {999, "unknown error"},
   };
   const auto* const error = dynamic_cast<const c10::AcceleratorError*>(&exception);
   const absl::string_view text = exception.what();
@@ -237,6 +246,10 @@ bool IsDeviceLost(const std::exception& exception) {
     return error != nullptr ? error->get_error_code() == fault.code
                             : is_cuda && absl::StrContains(text, fault.text);
   });
+}
+
+bool IsLibraryMissing(const std::exception& exception) {
+  return absl::StrContains(exception.what(), "cannot open shared object file");  // of dlopen
 }
 
 std::string FirstLine(const std::exception& exception) { return FirstLine(exception.what()); }

@@ -78,11 +78,14 @@ void SetTf32Products(bool wanted);
 // type; its CPU allocator and CUDA's libraries are recognized by their messages.
 bool IsOutOfMemory(const std::exception& exception);
 
-// Returns true if a kernel's fault, such as an illegal memory access, or a defect of the GPU ended
-// this process's use of CUDA. CUDA then fails every later call, whatever kernel it is for, until
-// the process ends. LibTorch's type has CUDA's error code; other libraries are recognized by their
-// messages.
+// Returns true if a kernel's fault, such as an illegal memory access, or a defect or the loss of
+// the GPU ended this process's use of CUDA. CUDA then fails every later call, whatever kernel it is
+// for, until the process ends. LibTorch's type has CUDA's error code; other libraries are
+// recognized by their messages.
 bool IsDeviceLost(const std::exception& exception);
+
+// Returns true if a library that LibTorch loads at its first use, such as NVRTC, is missing.
+bool IsLibraryMissing(const std::exception& exception);
 
 // First line of the message. LibTorch appends pages of stack trace, and a module's error has lines
 // of its own.

@@ -98,6 +98,8 @@ bool IsLost(int32_t code, const std::string& text) {
 TEST(DeviceLostTest, RecognizesFaultsByCudasErrorCode) {
   EXPECT_TRUE(IsLost(700, "CUDA error: an illegal memory access was encountered"));
   EXPECT_TRUE(IsLost(719, "CUDA error: a text of another version"));
+  // Of a GPU that fell off its bus, is reset, or whose driver was replaced.
+  for (const int32_t code : {3, 46, 100, 802, 803, 999}) EXPECT_TRUE(IsLost(code, "CUDA error"));
   EXPECT_FALSE(IsLost(2, "CUDA error: out of memory"));
   EXPECT_FALSE(IsLost(900, "CUDA error: operation not permitted when stream is capturing"));
 }
@@ -106,6 +108,8 @@ TEST(DeviceLostTest, RecognizesFaultsInMessagesOfOtherLibraries) {
   EXPECT_TRUE(IsDeviceLost(std::runtime_error(
       "a CUDA kernel could not be launched: an illegal memory access was encountered")));
   EXPECT_TRUE(IsDeviceLost(std::runtime_error("CUDA error: unspecified launch failure\nmore")));
+  EXPECT_TRUE(IsDeviceLost(std::runtime_error("CUDA error: unknown error")));
+  EXPECT_FALSE(IsDeviceLost(std::runtime_error("an unknown error")));
   EXPECT_FALSE(IsDeviceLost(std::runtime_error("CUDA out of memory. Tried to allocate 2.00 GiB")));
   EXPECT_FALSE(IsDeviceLost(std::runtime_error("misaligned address")));
   EXPECT_FALSE(IsDeviceLost(std::bad_alloc()));

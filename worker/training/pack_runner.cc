@@ -88,6 +88,8 @@ class LeaseRunner : public PackRunner {
       // The trials' logs get the full text, to find the cause.
       run.LogToUnfinished(v1::LogLine::ERROR, e.what());
       if (training::IsDeviceLost(e)) return device_status_ = DeviceLost(e);
+      if (training::IsLibraryMissing(e))
+        return absl::FailedPreconditionError(training::FirstLine(e));
       run.FailUnfinished(
           training::IsOutOfMemory(e) ? v1::Outcome::OUT_OF_MEMORY : v1::Outcome::FAILED_TEMPORARILY,
           training::FirstLine(e));

@@ -576,6 +576,23 @@ TEST(PackRunnerTest, LostDeviceEndsTheRunner) {
   EXPECT_THAT(ran.back().log_line().text(), HasSubstr("frame #0"));
 }
 
+TEST(PackRunnerTest, MissingLibraryFailsNoTrial) {
+  const auto runner = CreatePackRunner({.device = "cpu", .threads = 1, .max_pack_size = 8});
+  ASSERT_TRUE(runner.ok()) << runner.status();
+  RecordingSession session;
+  session.directive = [&](int64_t, int64_t asked) {
+    if (asked < 3) return Directive::kContinue;
+    throw std::runtime_error(
+        "Error in dlopen: libnvrtc.so.13: cannot open shared object file: No such file\nmore");
+  };
+  const absl::Status status = (*runner)->Run(LeaseOf({TinyTrial(1), TinyTrial(2)}), session);
+  EXPECT_EQ(status.message(),
+            "Error in dlopen: libnvrtc.so.13: cannot open shared object file: No such file");
+  EXPECT_EQ(session.OutcomeOf(0).kind(), v1::Outcome::KIND_UNSPECIFIED);
+  EXPECT_EQ(session.OutcomeOf(1).kind(), v1::Outcome::KIND_UNSPECIFIED);
+  EXPECT_TRUE((*runner)->device_status().ok()) << "other trials can run here";
+}
+
 TEST(PackRunnerTest, OutOfMemoryIsReportedForEveryTrial) {
   RecordingSession session;
   session.directive = [](int64_t, int64_t asked) {
