@@ -57,6 +57,17 @@ absl::Status WriteAll(int descriptor, absl::string_view data, const std::string&
   return absl::OkStatus();
 }
 
+absl::Status CheckRegular(const struct stat& status, absl::string_view action,
+                          const std::string& path) {
+  if (S_ISREG(status.st_mode)) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat("cannot ", action, " ", path, ": it is ",
+                                                    S_ISDIR(status.st_mode)    ? "a directory"
+                                                    : S_ISFIFO(status.st_mode) ? "a pipe"
+                                                    : S_ISSOCK(status.st_mode) ? "a socket"
+                                                                               : "a device",
+                                                    ", expected a regular file"));
+}
+
 }  // namespace
 
 absl::Status FileError(int error, absl::string_view action, absl::string_view path) {
@@ -189,14 +200,7 @@ absl::StatusOr<Descriptor> OpenForReading(const std::string& path) {
   // Before opening it, which may already wait for a pipe or act on a device.
   struct stat status;
   if (stat(path.c_str(), &status) != 0) return FileError(errno, "read", path);
-  if (!S_ISREG(status.st_mode)) {
-    return absl::FailedPreconditionError(absl::StrCat("cannot read ", path, ": it is ",
-                                                      S_ISDIR(status.st_mode)    ? "a directory"
-                                                      : S_ISFIFO(status.st_mode) ? "a pipe"
-                                                      : S_ISSOCK(status.st_mode) ? "a socket"
-                                                                                 : "a device",
-                                                      ", expected a regular file"));
-  }
+  RETURN_IF_ERROR(CheckRegular(status, "read", path));
   // O_NONBLOCK: does not wait even if a pipe has just replaced the file.
   Descriptor file(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   if (!file.is_open()) return FileError(errno, "read", path);
@@ -233,6 +237,11 @@ absl::StatusOr<std::string> ReadFile(const std::string& path, int64_t most_bytes
 }
 
 absl::StatusOr<std::unique_ptr<AtomicFile>> AtomicFile::Create(const std::string& path) {
+  // Its new name would take the place of a device or a pipe, such as /dev/null.
+  struct stat status;
+  if (stat(path.c_str(), &status) == 0 && !S_ISDIR(status.st_mode)) {
+    RETURN_IF_ERROR(CheckRegular(status, "write", path));
+  }
   std::string temporary = absl::StrCat(path, ".XXXXXX", kTemporarySuffix);
   const int descriptor =
       mkostemps(temporary.data(), static_cast<int>(kTemporarySuffix.size()), O_CLOEXEC);

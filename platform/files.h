@@ -82,6 +82,7 @@ absl::StatusOr<std::string> ReadFile(const std::string& path, int64_t most_bytes
 class AtomicFile {
  public:
   // The temporary file is "<path>.<unique>.tmp", so concurrent writers of one path do not collide.
+  // FAILED_PRECONDITION if a pipe or a device has this path.
   static absl::StatusOr<std::unique_ptr<AtomicFile>> Create(const std::string& path);
   ~AtomicFile();
   AtomicFile(const AtomicFile&) = delete;

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -169,6 +170,17 @@ TEST_F(FilesTest, OnlyRegularFilesAreRead) {
     }
   }
   EXPECT_FALSE(std::filesystem::exists(directory_ + "/copy"));
+}
+
+TEST_F(FilesTest, OnlyRegularFilesAreReplaced) {
+  const std::string pipe = directory_ + "/pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  for (const std::string& path : {pipe, std::string("/dev/null")}) {
+    EXPECT_EQ(AtomicFile::Create(path).status().message(),
+              absl::StrCat("cannot write ", path, ": it is ", path == pipe ? "a pipe" : "a device",
+                           ", expected a regular file"));
+  }
+  EXPECT_TRUE(std::filesystem::is_fifo(pipe));
 }
 
 TEST_F(FilesTest, LargeFilesAreRefusedByTheirSize) {

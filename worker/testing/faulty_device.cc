@@ -12,7 +12,9 @@
 #include "ATen/ops/stack_ops.h"
 #include "c10/util/Exception.h"
 
-at::Tensor at::_ops::stack::call(at::TensorList tensors, int64_t dim) {
+namespace {
+
+at::Tensor Stack(at::TensorList tensors, int64_t dim) {
   static const int64_t fails_at = std::atoll(std::getenv("LENGTHWISE_TEST_FAULT_AT"));
   static std::atomic<int64_t> calls = 0;
   constexpr int32_t kLaunchFailure = 719;  // cudaErrorLaunchFailure
@@ -23,4 +25,10 @@ at::Tensor at::_ops::stack::call(at::TensorList tensors, int64_t dim) {
   std::vector<at::Tensor> rows;
   for (const at::Tensor& tensor : tensors) rows.push_back(tensor.unsqueeze(dim));
   return at::cat(rows, dim);
+}
+
+}  // namespace
+
+at::Tensor at::_ops::stack::call(at::TensorList tensors, int64_t dim) {
+  return Stack(tensors, dim);
 }
