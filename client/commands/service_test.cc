@@ -51,10 +51,15 @@ TEST_F(CommandsTest, UnfitWorkersSayWhy) {
   worker.set_fault("No space left on device");
   v1::ListWorkersResponse workers;
   *workers.add_workers() = worker;
+  v1::Worker& ended = *workers.add_workers();
+  ended.set_worker_id("n08-cuda0");
+  ended.set_stopped(true);
+  ended.set_fault("its GPU is lost");
   server_.AnswerAlways("ListWorkers", workers);
   EXPECT_EQ(Run({"workers"}), kSuccess);
   EXPECT_THAT(out_, ContainsRegex("n07-cpu +unfit "));
   EXPECT_THAT(out_, HasSubstr("n07-cpu takes only some of the trials: No space left on device"));
+  EXPECT_THAT(out_, HasSubstr("n08-cuda0 stopped: its GPU is lost"));
   EXPECT_EQ(Run({"workers", "--output", "csv"}), kSuccess);
   EXPECT_THAT(out_, HasSubstr(",fault,"));
   EXPECT_THAT(out_, HasSubstr(",No space left on device,"));

@@ -94,10 +94,11 @@ absl::StatusOr<int> Workers(Program& program) {
       program.out() << "\nThe clock of " << worker.worker_id() << " is "
                     << FormatClockDifference(ahead) << " the server's; set both by NTP\n";
     }
-    if (worker.fault().empty() || !worker.alive()) continue;
+    if (worker.fault().empty()) continue;
     program.out() << "\n"
-                  << worker.worker_id() << " takes only some of the trials: " << worker.fault()
-                  << "\n";
+                  << worker.worker_id()
+                  << (worker.stopped() ? " stopped: " : " takes only some of the trials: ")
+                  << worker.fault() << "\n";
   }
   return kSuccess;
 }

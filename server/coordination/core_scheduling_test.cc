@@ -405,6 +405,10 @@ TEST_F(CoreSchedulingTest, UnfitWorkerFailsNoTrialAndIsShown) {
   EXPECT_EQ(workers.workers(0).fault(), why);
   EXPECT_EQ(workers.workers(1).fault(), "");
   EXPECT_EQ(coordinator_->GetStatistics().unfit_workers, 1);
+  ASSERT_EQ(coordinator_.Stop("bad"), absl::OkStatus());
+  EXPECT_EQ(coordinator_->reads().ListWorkers().workers(0).fault(), why) << "why it stopped";
+  ASSERT_EQ(coordinator_.Register("bad"), absl::OkStatus());
+  EXPECT_EQ(coordinator_->reads().ListWorkers().workers(0).fault(), "") << "it may be mended";
   for (int i = 0; i < 30; ++i) {
     EXPECT_TRUE(coordinator_.Complete(coordinator_.Acquire("good"), 0, 100, {1}));
   }

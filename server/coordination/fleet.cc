@@ -69,10 +69,12 @@ void Fleet::Heartbeat(absl::string_view worker, const v1::WorkerMeasurements& me
   if (!monitoring::IsSound(measurements.step_seconds())) entry.measurements.clear_step_seconds();
 }
 
-void Fleet::Stop(absl::string_view worker) {
+void Fleet::Stop(absl::string_view worker, const std::string& fault) {
   platform::MutexLock lock(mutex_);
   const auto found = workers_.find(worker);
-  if (found != workers_.end()) found->second.worker.set_stopped(true);
+  if (found == workers_.end()) return;
+  found->second.worker.set_stopped(true);
+  found->second.worker.set_fault(fault);
 }
 
 void Fleet::Forget(absl::Time now) {

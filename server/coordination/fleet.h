@@ -35,8 +35,8 @@ class Fleet {
   std::optional<std::string> PrincipalOf(absl::string_view worker);
   void Heartbeat(absl::string_view worker, const v1::WorkerMeasurements& measurements,
                  absl::Time now, absl::Time wall);
-  // The worker is about to exit.
-  void Stop(absl::string_view worker);
+  // The worker is about to exit; `fault`: what is wrong with its machine, if anything is known.
+  void Stop(absl::string_view worker, const std::string& fault);
   // Evicts workers not heard from for an hour (stopped ones: ten minutes) and returns the others,
   // by id. Does not set `alive` and `trials`.
   std::vector<v1::Worker> List(absl::Time now);

@@ -406,8 +406,8 @@ absl::Status Leases::Hear(const v1::SynchronizeRequest& request, const std::stri
   }
   RETURN_IF_ERROR(Release(request, caller, listed));
   if (request.stopping()) {
+    fleet_.Stop(worker, scheduler.FaultOf(worker, ledger_.Now()));
     scheduler.Unregister(worker);
-    fleet_.Stop(worker);
     ledger_.effects().log.emplace_back(platform::LogLevel::kInfo,
                                        absl::StrCat("worker ", worker, " stops"));
   }

@@ -179,7 +179,9 @@ v1::ListWorkersResponse Reads::ListWorkers() {
   loop_.BetweenGroups([&] {
     for (v1::Worker& worker : workers) {
       worker.set_alive(ledger_.scheduler().IsAlive(worker.worker_id(), ledger_.Now()));
-      worker.set_fault(ledger_.scheduler().FaultOf(worker.worker_id(), ledger_.Now()));
+      if (!worker.stopped()) {
+        worker.set_fault(ledger_.scheduler().FaultOf(worker.worker_id(), ledger_.Now()));
+      }
       worker.set_hold(ledger_.scheduler().HoldOf(worker.worker_id()));
     }
     response.set_queue_pause(ledger_.scheduler().HoldOf(""));
