@@ -8,14 +8,19 @@ import contextlib
 import io
 import itertools
 import os
+import pathlib
 import random
+import re
 import resource
 import struct
 import subprocess
+import sys
 import threading
 import traceback
 import unittest
 import unittest.mock
+import urllib.parse
+import urllib.request
 from concurrent import futures
 
 # gRPC's threads would write into the output of the program between fork and exec.
@@ -134,6 +139,34 @@ class Mutator:
         return self.random.choice([*TEXTS, self.bytes(value), value[: len(value) // 2]])
 
 
+class LongTraining:
+    """Lets every experiment have been trained on lengths up to 10^8, in place of a Mutator."""
+
+    _RANGE = b"\x08\x01\x10"  # of lengths from 1
+    random = unittest.mock.Mock(random=lambda: 1.0)  # changes each answer
+
+    def __init__(self) -> None:
+        self.changed = 0
+
+    def message(self, data: bytes) -> bytes:
+        if data == self._RANGE + b"\x04":
+            self.changed += 1
+            return self._RANGE + varint(10**8)
+        fields = split(data) if self._RANGE in data else None
+        if fields is None:
+            return data
+        return join([(number, kind, self.message(value) if kind == 2 else value) for number, kind, value in fields])
+
+
+# Runs a command and writes the most memory that it had, in MiB, at the end of its errors.
+MEASURE = """
+import resource, subprocess, sys
+code = subprocess.call(sys.argv[1:])
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss >> 10, file=sys.stderr)
+sys.exit(code)
+"""
+
+
 class Proxy(grpc.GenericRpcHandler):
     """Passes calls to a real server and keeps its answers; `attack` lets it give these, with one of them changed."""
 
@@ -142,7 +175,7 @@ class Proxy(grpc.GenericRpcHandler):
         self._answers: dict[tuple[str, bytes], list[bytes]] = {}
         self._of_method: dict[str, list[bytes]] = {}
         self._lock = threading.Lock()
-        self._mutator: Mutator | None = None
+        self._mutator: Mutator | LongTraining | None = None
         self._changed = -1
         self.served = 0
         self._server = grpc.server(futures.ThreadPoolExecutor(8))
@@ -154,7 +187,8 @@ class Proxy(grpc.GenericRpcHandler):
         self._server.stop(None).wait()
         self._channel.close()
 
-    def attack(self, mutator: Mutator, changed: int) -> None:
+    def attack(self, mutator: "Mutator | LongTraining | None", changed: int = -1) -> None:
+        """Changes answer number `changed`; None: no answer."""
         with self._lock:
             self._mutator, self._changed, self.served = mutator, changed, 0
 
@@ -204,7 +238,8 @@ class MutatedAnswersTest(unittest.TestCase):
         cls.server = service.Server()
         cls.proxy = Proxy(cls.server.address)
         with lengthwise.Client(cls.server.address) as client:
-            cls.experiment = client.submit(service.specification("attacked")).id
+            submitted = client.submit(service.specification("attacked"))
+            cls.experiment, cls.trial = submitted.id, submitted.trials()[3].id
         service.Worker(cls.server).run_all()
         # A call that the server asks to repeat is repeated for a short time.
         cls.enterClassContext(unittest.mock.patch.object(connection, "_PATIENCE_SECONDS", 0.2))
@@ -330,7 +365,7 @@ class MutatedAnswersTest(unittest.TestCase):
 
         counts = []
         for arguments in commands:
-            self.proxy._mutator, self.proxy.served = None, 0
+            self.proxy.attack(None)
             run(arguments)
             counts.append(self.proxy.served)
         known = [number for number, count in enumerate(counts) if count > 0]
@@ -349,6 +384,61 @@ class MutatedAnswersTest(unittest.TestCase):
                 refused += 1
                 self.assertTrue(output.strip(), what)
         self.assertGreaterEqual(refused, CASES_OF_PROGRAM // 20, "hardly an answer was wrong")
+
+    def test_long_training_takes_no_memory(self):
+        directory = service.new_directory()
+        server = ["--server", self.proxy.address]
+        program = [str(service.ROOT / service.CLIENT)]
+        package = [sys.executable, "-m", "lengthwise"]
+        notebook = (
+            "import lengthwise, sys; client = lengthwise.Client(sys.argv[1]); one = client.experiment(sys.argv[2])\n"
+            "for shown in (one, one.results(all=True), one.trial_table(), one.accuracies(), *one.trials()):\n"
+            "    print(shown, getattr(shown, '_repr_html_', str)())"
+        )
+        name = self.experiment
+        # Each with the most MiB that it may have. One byte for each length would be a hundred more.
+        commands = [
+            (100, [*program, "results", name, *server]),
+            (100, [*program, "results", name, "--output", "json", *server]),
+            (100, [*program, "show", name, *server]),
+            (100, [*program, "watch", name, *server]),
+            (400, [*package, "compare", name, name, *server]),
+            (400, [*package, "report", name, "-o", str(directory / "report.html"), *server]),
+            (400, [*package, "plot", name, "--figure", "accuracy_by_length", "-o", str(directory / "a.svg"), *server]),
+            (400, [sys.executable, "-c", notebook, self.proxy.address, name]),
+        ]
+        mutator = LongTraining()
+        for attack in (None, mutator):
+            self.proxy.attack(attack, unittest.mock.ANY)
+            for most, command in commands:
+                ended = subprocess.run(
+                    [sys.executable, "-c", MEASURE, *command], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300, check=False,
+                    env={**service.ENVIRONMENT, "HOME": str(directory)},
+                )  # fmt: skip
+                self.assertEqual(ended.returncode, 0, f"{command}: {ended.stderr}")
+                self.assertLess(int(ended.stderr.split()[-1]), most, command)
+            self.assertLess(self.memory_of_web_page(), 400)
+        self.assertGreater(mutator.changed, 20)
+
+    def memory_of_web_page(self):
+        """The most memory of `lengthwise web`, in MiB, after it has shown the experiment."""
+        web = subprocess.Popen(
+            [sys.executable, "-m", "lengthwise", "web", "--listen", "127.0.0.1:0", "--server", self.proxy.address],
+            stdout=subprocess.PIPE, env=service.ENVIRONMENT, text=True,
+        )  # fmt: skip
+        try:
+            page = next(found[0] for line in web.stdout if (found := re.search(r"http://\S+token=\S+", line)))
+            browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+            browser.open(page, timeout=service.DEADLINE)
+            of_experiment = urllib.parse.urljoin(page, f"/experiments/{self.experiment}")
+            for part in ("", "?part=summary", "?part=heat", "?part=results", "?part=trials", f"/trials/{self.trial}"):
+                self.assertEqual(browser.open(of_experiment + part, timeout=service.DEADLINE).status, 200)
+            status = pathlib.Path(f"/proc/{web.pid}/status").read_text()
+            return int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) >> 10
+        finally:
+            web.kill()
+            web.wait()
+            web.stdout.close()
 
 
 if __name__ == "__main__":
