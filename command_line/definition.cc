@@ -15,6 +15,7 @@
 #include "absl/strings/strip.h"
 #include "absl/time/time.h"
 #include "catalogue/suggestion.h"
+#include "platform/printable_text.h"
 #include "platform/user_directories.h"
 
 namespace absl {
@@ -214,7 +215,7 @@ std::string ExplainMistake(const CLI::App& app, const CLI::ParseError& error) {
   for (const CLI::App* one = &command; one != nullptr; one = one->get_parent()) {
     path = absl::StrCat(one->get_name(), " ", path);
   }
-  return absl::StrCat(text, "; see `", path, "--help`");
+  return platform::PrintableText(absl::StrCat(text, "; see `", path, "--help`"));
 }
 
 // CLI11's mark of options that configuration files may have, which no program here reads. Options

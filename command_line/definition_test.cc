@@ -109,6 +109,9 @@ TEST_F(DefinitionTest, ExplainsMistakes) {
   EXPECT_EQ(Mistake({"draw", "a", "--pixel-width", "10"}),
             "--pixel_width: got \"10\", expected a number from 1 to 9; see `lengthwise draw "
             "--help`");
+  EXPECT_EQ(Mistake({"draw", "a", "--pixel-width", "\x1b[31m"}),
+            "--pixel_width: got \"\\x1b[31m\", expected a number from 1 to 9; see `lengthwise draw "
+            "--help`");
   EXPECT_EQ(chosen_, "");
 }
 

@@ -39,7 +39,8 @@ absl::StatusOr<int> CancelOwners(Program& program, Connection& connection,
     return UnendedTrials(experiment.trials()) == 0;
   });
   if (experiments.empty()) {
-    program.out() << "No trial of " << options.owner << " was left to cancel.\n";
+    program.out() << "No trial of " << platform::PrintableLine(options.owner)
+                  << " was left to cancel.\n";
     return kSuccess;
   }
   std::string deed = absl::StrCat("cancels ", FormatCount(trials),

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "client/commands/commands.h"
+#include "platform/printable_text.h"
 #include "platform/status_macros.h"
 
 namespace lengthwise::client {
@@ -33,7 +34,9 @@ absl::StatusOr<int> HandOver(Program& program, const HandOverOptions& options) {
     ASSIGN_OR_RETURN(const auto changed, connection->ChangeOwner(experiment.name(), options.to));
     program.out() << ShortName(changed.name()) << " belongs to " << changed.owner() << ".\n";
   }
-  if (experiments.empty()) program.out() << options.from << " has no experiments.\n";
+  if (experiments.empty()) {
+    program.out() << platform::PrintableLine(options.from) << " has no experiments.\n";
+  }
   return kSuccess;
 }
 

@@ -59,6 +59,12 @@ TEST_F(LifecycleTest, ExperimentsAreHandedOver) {
   EXPECT_THAT(out_, HasSubstr("6 queued"));
   EXPECT_EQ(Run({"hand-over", "--owner", "grace", "--to", "ada"}), kSuccess) << err_;
   EXPECT_EQ(out_, "grace has no experiments.\n");
+  for (const char* command : {"hand-over", "list", "cancel"}) {
+    std::vector<std::string> arguments = {command, "--owner", "\x1b[31mred"};
+    if (arguments[0] == "hand-over") arguments.insert(arguments.end(), {"--to", "ada"});
+    EXPECT_EQ(Run(arguments), kSuccess) << err_;
+    EXPECT_THAT(out_, HasSubstr("\\x1b[31mred")) << "a terminal would obey it";
+  }
   EXPECT_EQ(Run({"hand-over", "--to", "ada"}), kUsage);
 }
 

@@ -6,6 +6,7 @@
 #include "client/display/numbers.h"
 #include "client/display/table.h"
 #include "client/watching/lines.h"
+#include "platform/printable_text.h"
 #include "platform/status_macros.h"
 #include "proto/trial_counts.h"
 
@@ -50,7 +51,8 @@ absl::StatusOr<int> List(Program& program, size_t limit, const std::string& owne
     return kSuccess;
   }
   if (experiments.empty() && !owner.empty()) {
-    program.out() << owner << " has no experiments here; `lengthwise list` prints everybody's\n";
+    program.out() << platform::PrintableLine(owner)
+                  << " has no experiments here; `lengthwise list` prints everybody's\n";
     return kSuccess;
   }
   if (experiments.empty()) {
