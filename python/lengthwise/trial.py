@@ -244,6 +244,8 @@ class Trial(Snapshot[experiment_service_pb2.Trial]):
     def _ask(self, command: str, *options: str) -> list[dict[str, Any]]:
         """What a command that starts workers in a directory, or waits for those of a server, tells of this trial."""
         connection = self._connection
+        if not connection.data_dir:
+            self.refresh()  # the command does not know of a closed client
         where = {"data_dir": connection.data_dir} if connection.data_dir else asdict(connection.settings)
         given = [f"--{name}={value}" for name, value in where.items() if value]
         name = self.name.removeprefix("experiments/").replace("/trials/", "/")

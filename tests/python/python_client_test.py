@@ -622,6 +622,10 @@ class DamagedAnswersTest(unittest.TestCase):
         experiment = lengthwise.Experiment(client._connection, experiment_service_pb2.Experiment(name="experiments/e-1"))
         with self.assertRaisesRegex(lengthwise.LengthwiseError, "^this client is closed; make another Client"):
             list(experiment.watch())
+        trial = lengthwise.Trial(client._connection, experiment_service_pb2.Trial(name="experiments/e-1/trials/t"))
+        for call in (trial.errors, lambda: trial.predict("0"), trial.model):
+            with self.assertRaisesRegex(lengthwise.LengthwiseError, "^this client is closed; make another Client"):
+                call()
 
     def test_values_that_no_release_knows_are_shown_or_reported(self):
         message = experiment_service_pb2.Trial(state=99)
