@@ -94,7 +94,7 @@ absl::StatusOr<int> Workers(Program& program) {
       program.out() << "\nThe clock of " << worker.worker_id() << " is "
                     << FormatClockDifference(ahead) << " the server's; set both by NTP\n";
     }
-    if (worker.fault().empty()) continue;
+    if (worker.fault().empty() || !(worker.alive() || worker.stopped())) continue;
     program.out() << "\n"
                   << worker.worker_id()
                   << (worker.stopped() ? " stopped: " : " takes only some of the trials: ")

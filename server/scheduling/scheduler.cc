@@ -450,7 +450,7 @@ Decisions Scheduler::Release(absl::string_view worker, Token token, absl::string
   if (found == leases_.end() || found->second.worker != worker) return decisions;
   const Lease& lease = found->second;
   const absl::string_view why = lease.preempted.empty() ? reason : lease.preempted;
-  // As in FailTemporarily: a machine that has run nothing where others do loses its own device.
+  // As in FailTemporarily: where others work, a worker that has completed nothing is at fault.
   const auto registered = workers_.find(worker);
   lost =
       lost && (registered == workers_.end() || !FailsAlone(worker, registered->second.last_seen));
