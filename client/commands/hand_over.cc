@@ -32,7 +32,8 @@ absl::StatusOr<int> HandOver(Program& program, const HandOverOptions& options) {
   }
   for (const v1::Experiment& experiment : experiments) {
     ASSIGN_OR_RETURN(const auto changed, connection->ChangeOwner(experiment.name(), options.to));
-    program.out() << ShortName(changed.name()) << " belongs to " << changed.owner() << ".\n";
+    program.out() << ShortName(changed.name()) << " belongs to "
+                  << platform::PrintableLine(changed.owner()) << ".\n";
   }
   if (experiments.empty()) {
     program.out() << platform::PrintableLine(options.from) << " has no experiments.\n";

@@ -65,6 +65,8 @@ TEST_F(LifecycleTest, ExperimentsAreHandedOver) {
     EXPECT_EQ(Run(arguments), kSuccess) << err_;
     EXPECT_THAT(out_, HasSubstr("\\x1b[31mred")) << "a terminal would obey it";
   }
+  EXPECT_EQ(Run({"hand-over", "e-1", "--to", "bob\nline"}), kSuccess) << err_;
+  EXPECT_EQ(out_, "e-1 belongs to bob line.\n");
   EXPECT_EQ(Run({"hand-over", "--to", "ada"}), kUsage);
 }
 
