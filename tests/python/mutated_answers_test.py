@@ -408,6 +408,7 @@ class MutatedAnswersTest(unittest.TestCase):
             (400, [sys.executable, "-c", notebook, self.proxy.address, name]),
         ]
         mutator = LongTraining()
+        self.addCleanup(self.proxy.attack, None)
         for attack in (None, mutator):
             self.proxy.attack(attack, unittest.mock.ANY)
             for most, command in commands:
