@@ -95,8 +95,14 @@ TEST_F(AnswersTest, RecordedErrorsNeedNoEvaluation) {
 TEST_F(AnswersTest, DamagedPlacesTakeNoMemory) {
   server_.real().Submit("e", {"none"});
   Train({});
-  constexpr int32_t kMost = std::numeric_limits<int32_t>::max();
-  EvaluateWith({AnswerTo("0 1", {"1", "0"}, {"0"}, {-1, 0, 100'000'000, kMost})});
+  EvaluateWith({AnswerTo("0 1", {"1", "0"}, {"0"}, {0, 1})});
+  server_.Edit<v1::Event>("QueryAnalyses", [](v1::Event& event) {
+    if (!event.has_answer()) return;
+    event.mutable_answer()->clear_wrong();
+    for (const int32_t place : {-1, 0, 100'000'000, std::numeric_limits<int32_t>::max()}) {
+      event.mutable_answer()->add_wrong(place);
+    }
+  });
   EXPECT_EQ(Run({"errors", "e-1/0", "--length", "3"}), kSuccess) << err_;
   EXPECT_THAT(out_, HasSubstr("1 0       [0] _\n"));
 }
