@@ -35,12 +35,14 @@ class AnswerBudget {
   using Share = std::shared_ptr<const void>;
 
   // Takes the memory of an answer of `method`, or with an empty one that of a request, for
-  // `client`: the message, gRPC's copy of it, and the call. A client may hold no more than stays
-  // free: one at most half, two a third each. RESOURCE_EXHAUSTED with a google.rpc.RetryInfo
-  // beyond. The budget must outlive the share, and `method` the budget.
+  // `client`: the message, a copy of it, and the call. A client's message may need sixty times its
+  // bytes. A client may hold no more than stays free: one at most half, two a third each.
+  // RESOURCE_EXHAUSTED with a google.rpc.RetryInfo beyond. The budget must outlive the share, and
+  // `method` the budget.
   absl::StatusOr<Share> Take(const std::string& client, absl::string_view method,
                              const google::protobuf::Message& message) {
-    const int64_t bytes = 2 * static_cast<int64_t>(message.ByteSizeLong()) + kCallBytes;
+    const size_t size = method.empty() ? message.SpaceUsedLong() : message.ByteSizeLong();
+    const int64_t bytes = 2 * static_cast<int64_t>(size) + kCallBytes;
     platform::MutexLock lock(mutex_);
     Client& of = clients_[client];
     if (of.bytes + bytes > bytes_ - total_ - bytes) {

@@ -6,6 +6,7 @@
 
 #include "gtest/gtest.h"
 #include "proto/event.pb.h"
+#include "proto/worker_service.pb.h"
 #include "rpc/status.h"
 
 namespace lengthwise::server {
@@ -38,6 +39,14 @@ TEST(AnswerBudget, ClientHoldsNoMoreThanStaysFree) {
   }
   EXPECT_FALSE(budget.Take("grace", kMethod, Answer(kMebibyte)).ok());
   EXPECT_TRUE(budget.Take("linus", kMethod, Answer(kMebibyte)).ok());
+}
+
+TEST(AnswerBudget, RequestCountsTheMemoryOfItsSmallestFields) {
+  AnswerBudget budget(24 * kMebibyte);
+  v1::StreamEventsRequest request;
+  for (int i = 0; i < 100'000; ++i) request.add_events();
+  EXPECT_EQ(request.ByteSizeLong(), 200'000);
+  EXPECT_FALSE(budget.Take("ada", /*method=*/"", request).ok());
 }
 
 TEST(AnswerBudget, ReadAnswersAreGivenBack) {

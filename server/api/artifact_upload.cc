@@ -15,8 +15,8 @@ template <typename Request>
 Upload<Request>* Upload<Request>::Start(const grpc::CallbackServerContext& context,
                                         const Caller& caller, OpenWriter open,
                                         TransferThreads& threads, OpenStreams& streams) {
-  std::shared_ptr<Upload> upload(
-      new Upload(ClientOf(context, caller), std::move(open), threads, streams));
+  std::shared_ptr<Upload> upload(new Upload(ClientOf(context, caller), PayerOf(context, caller),
+                                            std::move(open), threads, streams));
   upload->Own();
   threads.Begin(upload->client_, [upload] { upload->Read(); });
   return upload.get();
@@ -87,6 +87,7 @@ void Upload<Request>::OnReadDone(bool ok) {
   platform::MutexLock lock(mutex_);
   if (phase_ == Phase::kFinished) return;
   phase_ = Phase::kTaking;
+  if (ok) share_ = this->streams_.answers().Take(payer_, /*method=*/"", request_);
   threads_.pool.Submit(client_, [self = this->shared_from_this(), ok] { self->Take(ok); });
 }
 
@@ -99,7 +100,10 @@ void Upload<Request>::Take(bool ok) {
   }
   if (!interruption.ok()) return FinishWith(interruption);
   if (!ok) return FinishWith(TakeEnd());
+  // Not RESOURCE_EXHAUSTED, which says that the artifact is too large.
+  if (!share_.ok()) return FinishWith(absl::UnavailableError(share_.status().message()));
   if (const absl::Status status = TakeMessage(); !status.ok()) return FinishWith(status);
+  share_ = nullptr;
   Read();
 }
 

@@ -50,9 +50,11 @@ class Upload final : public OwnedStream<Upload<Request>, grpc::ServerReadReactor
   // ended.
   enum class Phase { kStarting, kReading, kTaking, kFinished };
 
-  Upload(std::string client, OpenWriter open, TransferThreads& threads, OpenStreams& streams)
+  Upload(std::string client, std::string payer, OpenWriter open, TransferThreads& threads,
+         OpenStreams& streams)
       : OwnedStream<Upload, grpc::ServerReadReactor<Request>>(streams),
         client_(std::move(client)),
+        payer_(std::move(payer)),
         open_(std::move(open)),
         threads_(threads),
         alarm_(threads.patience, &Upload::CheckRead) {}
@@ -68,11 +70,13 @@ class Upload final : public OwnedStream<Upload<Request>, grpc::ServerReadReactor
   absl::Status Interruption() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::string client_;
+  const std::string payer_;
   const OpenWriter open_;
   TransferThreads& threads_;
 
   // Used by Take only. request_ belongs to gRPC while a read is outstanding.
   Request request_;
+  absl::StatusOr<AnswerBudget::Share> share_;  // of request_, which may wait for a thread
   std::unique_ptr<ArtifactWriter> writer_;
   int64_t expected_bytes_ = 0;
   int64_t received_bytes_ = 0;

@@ -42,6 +42,10 @@ enum class Work {
   // Reads memory only, or posts a command: runs on gRPC's thread. Its answer is small, because it
   // counts in no budget while the client does not read it.
   kMemory,
+  // As kMemory, for a request of any size, which the handler takes from gRPC at once.
+  kHeartbeat,
+  // As kHeartbeat, for an answer of any size.
+  kLease,
   // Changes an experiment. kMemory for administrators; kLookup for others, because the experiment's
   // owner must be read from the store.
   kChange,
@@ -56,13 +60,13 @@ enum class Work {
   kCheckpoints,
 };
 
-// Maximum size in bytes of a user's request that counts in no budget: it has names alone.
+// Maximum memory in bytes of a request that counts in no budget: it has names alone.
 inline constexpr size_t kMostUncountedBytes = 4 << 10;
 inline absl::Status CheckSmall(const google::protobuf::Message& request) {
-  const size_t bytes = request.ByteSizeLong();
+  const size_t bytes = request.SpaceUsedLong();
   if (bytes <= kMostUncountedBytes) return absl::OkStatus();
   return absl::ResourceExhaustedError(
-      absl::StrCat("the request has ", bytes, " bytes, expected at most ", kMostUncountedBytes));
+      absl::StrCat("the request needs ", bytes, " bytes, expected at most ", kMostUncountedBytes));
 }
 
 // Delay that a call is told when too many calls of its client wait.
@@ -140,23 +144,27 @@ class Calls {
     absl::StatusOr<Caller> caller = gate_.Admit(*context, method, request);
     platform::WorkPool* const pool = caller.ok() ? PoolFor(work, *caller) : nullptr;
     absl::Status admitted = caller.status();
-    if (admitted.ok() && pool == nullptr) admitted = CheckUncounted(*caller, *request);
+    const bool is_taken = work == Work::kHeartbeat || work == Work::kLease;
+    if (admitted.ok() && pool == nullptr && !is_taken) {
+      admitted = CheckUncounted(*caller, *request);
+    }
     if (!admitted.ok()) {
       UnaryReactor* const refused = context->DefaultReactor();
       refused->Finish(rpc::ToGrpcStatus(admitted));
       return refused;
     }
+    const bool counts = pool != nullptr || work == Work::kLease;
     const std::string client = pool == nullptr ? "" : ClientOf(*context, *caller);
+    const std::string payer = counts ? PayerOf(*context, *caller) : "";
     // gRPC ends calls with its own reactor on the same thread. Answers from memory are small.
-    UnaryCall* const call = pool == nullptr ? nullptr : new UnaryCall();
+    UnaryCall* const call = counts ? new UnaryCall() : nullptr;
     UnaryReactor* const reactor =
         call == nullptr ? context->DefaultReactor() : static_cast<UnaryReactor*>(call);
-    Done<Response> done = [this, client, method, call, reactor,
+    Done<Response> done = [this, payer, method, call, reactor,
                            response](absl::StatusOr<Response> result) {
       absl::Status status = result.status();
       if (status.ok() && call != nullptr) {
-        absl::StatusOr<AnswerBudget::Share> share =
-            streams_.answers().Take(client, method, *result);
+        absl::StatusOr<AnswerBudget::Share> share = streams_.answers().Take(payer, method, *result);
         status = share.status();
         if (status.ok()) call->answer = *std::move(share);
       }
@@ -175,7 +183,7 @@ class Calls {
       return reactor;
     }
     absl::StatusOr<AnswerBudget::Share> share =
-        streams_.answers().Take(client, /*method=*/"", *request);
+        streams_.answers().Take(payer, /*method=*/"", *request);
     if (!share.ok()) {
       done(share.status());
       return reactor;
@@ -183,11 +191,11 @@ class Calls {
     call->request = *std::move(share);
     const bool waits = pool->Submit(
         client,
-        [this, client, method, context, done, run = std::move(run)] {
+        [this, payer, method, context, done, run = std::move(run)] {
           if (context->IsCancelled()) {
             return done(absl::CancelledError("the call was cancelled before a thread was free"));
           }
-          const absl::Status room = streams_.answers().CheckRoom(client, method);
+          const absl::Status room = streams_.answers().CheckRoom(payer, method);
           room.ok() ? run() : done(room);
         },
         [done, pool] {
@@ -256,17 +264,18 @@ class Calls {
   }
 
  private:
-  // Workers and administrators are trusted with more.
+  // Administrators are trusted with more.
   static absl::Status CheckUncounted(const Caller& caller,
                                      const google::protobuf::Message& request) {
-    const bool is_trusted = caller.role == v1::WORKER || caller.role == v1::ADMIN;
-    return is_trusted ? absl::OkStatus() : CheckSmall(request);
+    return caller.role == v1::ADMIN ? absl::OkStatus() : CheckSmall(request);
   }
 
   // Null: gRPC's thread.
   platform::WorkPool* PoolFor(Work work, const Caller& caller) const {
     switch (work) {
       case Work::kMemory:
+      case Work::kHeartbeat:
+      case Work::kLease:
         return nullptr;
       case Work::kChange:
         return caller.role == v1::ADMIN ? nullptr : &pools_.lookups;

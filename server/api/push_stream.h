@@ -41,6 +41,12 @@ inline std::string ClientOf(const grpc::CallbackServerContext& context, const Ca
   return has_token ? caller.principal : context.peer();
 }
 
+// Who answers for the memory of a call (AnswerBudget). More connections of workers bring no more.
+inline std::string PayerOf(const grpc::CallbackServerContext& context, const Caller& caller) {
+  if (caller.role != v1::WORKER) return ClientOf(context, caller);
+  return absl::StrCat("the workers of ", caller.principal);
+}
+
 // The threads that serve streams, and the limit of concurrent streams: a stream that has begun
 // holds an open file or its whole answer, and the message being moved. Thread-safe.
 class TransferThreads {
@@ -225,21 +231,22 @@ class PullStream final : public PushStream<Response> {
                            absl::string_view method, Open open, TransferThreads& threads,
                            OpenStreams& streams) {
     const std::shared_ptr<PullStream> stream(
-        new PullStream(context, ClientOf(*context, caller), method, threads, streams));
+        new PullStream(context, caller, method, threads, streams));
     stream->Own();
     threads.Begin(stream->client_, [stream, open = std::move(open)] { stream->Begin(open); });
     return stream.get();
   }
 
  private:
-  PullStream(grpc::CallbackServerContext* context, std::string client, absl::string_view method,
+  PullStream(grpc::CallbackServerContext* context, const Caller& caller, absl::string_view method,
              TransferThreads& threads, OpenStreams& streams)
       : PushStream<Response>(context, threads, streams),
-        client_(std::move(client)),
+        client_(ClientOf(*context, caller)),
+        payer_(PayerOf(*context, caller)),
         method_(method) {}
 
   void Begin(const Open& open) {
-    absl::Status status = this->streams_.answers().CheckRoom(client_, method_);
+    absl::Status status = this->streams_.answers().CheckRoom(payer_, method_);
     {
       platform::MutexLock lock(this->mutex_);
       status.Update(this->Interruption());
@@ -263,7 +270,7 @@ class PullStream final : public PushStream<Response> {
     absl::StatusOr<std::optional<Response>> response = next_();
     if (response.ok() && response->has_value()) {
       absl::StatusOr<AnswerBudget::Share> share =
-          this->streams_.answers().Take(client_, method_, **response);
+          this->streams_.answers().Take(payer_, method_, **response);
       if (share.ok()) share_ = *std::move(share);
       if (!share.ok()) response = share.status();
     }
@@ -289,6 +296,7 @@ class PullStream final : public PushStream<Response> {
   }
 
   const std::string client_;
+  const std::string payer_;
   const absl::string_view method_;
   // Used by one Step at a time.
   Next<Response> next_;

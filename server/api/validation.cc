@@ -17,7 +17,7 @@ namespace {
 
 // Maximum size of a worker's description in bytes. It usually has a few hundred, mostly host and
 // device.
-constexpr size_t kMaxWorkerBytes = 8 << 10;
+constexpr size_t kMaxWorkerBytes = 4 << 10;
 constexpr size_t kMaxPageTokenLength = 512;
 constexpr size_t kMaxRequestIdLength = 64;
 constexpr int64_t kMaxOwnerBytes = 200;

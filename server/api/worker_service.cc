@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "platform/printable_text.h"
 #include "platform/status_macros.h"
 #include "proto/printable_message.h"
 #include "proto/worker_service.grpc.pb.h"
@@ -14,6 +15,7 @@
 #include "server/api/event_stream.h"
 #include "server/api/services.h"
 #include "server/api/validation.h"
+#include "server/coordination/event_checks.h"
 
 namespace lengthwise::server {
 namespace {
@@ -21,17 +23,35 @@ namespace {
 // Maximum `wait` of Synchronize.
 constexpr int64_t kMaxWaitSeconds = 60;
 constexpr int64_t kMaxSessionBytes = 60;
+// Maximum memory of a Synchronize request, and of what the server keeps of it besides the
+// description, in bytes. A principal has up to 20,000 workers.
+constexpr size_t kMaxCallBytes = 1 << 20;
+constexpr size_t kMaxKeptBytes = 4 << 10;
+// A longer reason is cut. It is stored for each trial of the lease.
+constexpr size_t kMaxReasonBytes = 4 << 10;
+// Maximum size of a name that an answer to StreamEvents repeats, in bytes.
+constexpr size_t kMaxNameBytes = 1 << 10;
 
-// Escapes control characters in a worker's texts, which are stored and shown to people. They are
-// not refused, because they may come from a library's error while the training is sound.
-template <typename Request>
-Request Printable(Request request) {
-  MakePrintable(request);
-  return request;
+// Takes the request from gRPC, which would keep it until the answer, without unknown fields.
+v1::SynchronizeRequest Take(const v1::SynchronizeRequest& request) {
+  v1::SynchronizeRequest taken;
+  taken.Swap(const_cast<v1::SynchronizeRequest*>(&request));
+  taken.DiscardUnknownFields();
+  for (v1::ReleasedLease& lease : *taken.mutable_released()) {
+    lease.set_reason(std::string(platform::Utf8Prefix(lease.reason(), kMaxReasonBytes)));
+  }
+  return taken;
 }
 
 absl::Status CheckCall(const v1::SynchronizeRequest& call) {
   RETURN_IF_ERROR(CheckWorker(call.worker()));
+  size_t kept = call.measurements().SpaceUsedLong();
+  for (const v1::HeldLease& lease : call.leases()) kept += lease.SpaceUsedLong();
+  if (kept > kMaxKeptBytes || call.SpaceUsedLong() > kMaxCallBytes) {
+    return rpc::InvalidField(
+        "call", absl::StrCat("needs ", call.SpaceUsedLong(), " bytes, its measurements and leases ",
+                             kept, "; accepted: at most ", kMaxCallBytes, " and ", kMaxKeptBytes));
+  }
   RETURN_IF_ERROR(CheckText("session", call.session(), kMaxSessionBytes));
   const int64_t seconds = call.wait().seconds();
   const int32_t nanos = call.wait().nanos();
@@ -43,6 +63,16 @@ absl::Status CheckCall(const v1::SynchronizeRequest& call) {
       "wait", absl::StrCat("is ", seconds, " s and ", nanos, " ns; accepted: 0 to 60 s"));
 }
 
+// OK unless the answer would repeat long names, or only to forget the events would take long.
+absl::Status CheckBatch(const v1::StreamEventsRequest& batch) {
+  const size_t names =
+      batch.lease_id().size() + (batch.events().empty() ? 0 : batch.events(0).trial().size());
+  if (names <= kMaxNameBytes && batch.events_size() <= kMaxEvents) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "the lease and the trial have ", names, " bytes, the events are ", batch.events_size(),
+      "; accepted: at most ", kMaxNameBytes, " and ", kMaxEvents));
+}
+
 class WorkerService final : public v1::WorkerService::CallbackService {
  public:
   WorkerService(Core& core, TransferThreads& downloads, TransferThreads& uploads,
@@ -51,13 +81,18 @@ class WorkerService final : public v1::WorkerService::CallbackService {
 
   UnaryReactor* Synchronize(CallContext* context, const v1::SynchronizeRequest* request,
                             v1::SynchronizeResponse* response) override {
-    return calls_.Serve(Work::kMemory, context, request, response,
+    return calls_.Serve(request->wants_lease() ? Work::kLease : Work::kHeartbeat, context, request,
+                        response,
                         [this, context](const auto& asked, const Caller& caller, auto done) {
-                          absl::Status status = CheckCall(asked);
+                          v1::SynchronizeRequest call = Take(asked);
+                          absl::Status status = CheckCall(call);
                           if (!status.ok()) return done(status);
+                          // Texts are stored and shown to people. They are not refused, because
+                          // they may come from a library's error while the training is sound.
+                          MakePrintable(call);
                           // gRPC keeps the context alive until the answer.
                           core_.loop().Synchronize(
-                              Printable(asked), caller.principal,
+                              std::move(call), caller.principal,
                               [context] { return context->IsCancelled(); }, std::move(done));
                         });
   }
@@ -81,6 +116,8 @@ class WorkerService final : public v1::WorkerService::CallbackService {
           return EventStream::Start(
               [this, context, kMethod](v1::StreamEventsRequest asked, std::string by,
                                        Done<v1::StreamEventsResponse> done) {
+                absl::Status accepted = CheckBatch(asked);
+                if (!accepted.ok()) return done(accepted);
                 // Only for the audit log: Store checks the lease again and answers with a refusal,
                 // and the stream continues.
                 if (!asked.events().empty()) {
@@ -90,7 +127,8 @@ class WorkerService final : public v1::WorkerService::CallbackService {
                     calls_.Refuse(*context, kMethod, asked.events(0).trial(), status);
                   }
                 }
-                const int64_t bytes = static_cast<int64_t>(asked.ByteSizeLong());
+                const auto bytes = static_cast<int64_t>(asked.ByteSizeLong() +
+                                                        asked.events().size() * sizeof(v1::Event));
                 core_.loop().Post<v1::StreamEventsResponse>(
                     [this, asked = std::move(asked), by = std::move(by)] {
                       return core_.intake().Store(asked, by);

@@ -10,6 +10,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
+#include "google/protobuf/unknown_field_set.h"
 #include "grpcpp/create_channel.h"
 #include "grpcpp/server_builder.h"
 #include "gtest/gtest.h"
@@ -198,6 +199,49 @@ TEST_F(WorkerServiceTest, AtMostSixteenRequestsAreInFlight) {
   }
   stream->WritesDone();
   EXPECT_TRUE(stream->Finish().ok());
+}
+
+TEST_F(WorkerServiceTest, EventsThatCostMoreThanTheyHoldEndTheStream) {
+  v1::StreamEventsRequest many = Batch(1), named = Batch(1), leased = Batch(1);
+  for (int i = 0; i < 10'000; ++i) many.add_events();
+  named.mutable_events(0)->set_trial(std::string(2000, 'x'));
+  leased.set_lease_id(std::string(2000, 'x'));
+  for (const v1::StreamEventsRequest& request : {many, named, leased}) {
+    grpc::ClientContext context;
+    const auto stream = stub_->StreamEvents(&context);
+    ASSERT_TRUE(stream->Write(request));
+    v1::StreamEventsResponse response;
+    EXPECT_FALSE(stream->Read(&response));
+    EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  }
+}
+
+// The server keeps measurements and leases, and reads all progress between other calls.
+TEST_F(WorkerServiceTest, CallOfAWorkerHasALimitedSize) {
+  v1::SynchronizeRequest usual;
+  usual.mutable_worker()->set_worker_id("n07-cpu-1");
+  usual.mutable_worker()->set_max_pack_size(30);
+  usual.mutable_worker()->set_api_version(platform::kWorkerApiVersion);
+  usual.set_session("a");
+  usual.mutable_measurements()->set_kernels("attention fused 3.05x");
+  v1::SynchronizeRequest measured = usual, leased = usual, progressed = usual;
+  measured.mutable_measurements()->set_kernels(std::string(5000, 'x'));
+  for (int i = 0; i < 200; ++i) leased.add_leases();
+  for (int i = 0; i < 20'000; ++i) progressed.add_progress();
+  const auto call = [this](v1::SynchronizeRequest request, int64_t number) {
+    grpc::ClientContext context;
+    request.set_number(number);
+    v1::SynchronizeResponse response;
+    return stub_->Synchronize(&context, request, &response).error_code();
+  };
+  EXPECT_EQ(call(usual, 1), grpc::StatusCode::OK);
+  EXPECT_EQ(call(measured, 2), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(call(leased, 3), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(call(progressed, 4), grpc::StatusCode::INVALID_ARGUMENT);
+  // Unknown fields are left out.
+  usual.GetReflection()->MutableUnknownFields(&usual)->AddLengthDelimited(
+      100, std::string(2 << 20, 'x'));
+  EXPECT_EQ(call(usual, 5), grpc::StatusCode::OK);
 }
 
 TEST_F(WorkerServiceTest, RequestsInFlightAreAnsweredAfterWritesDone) {

@@ -165,8 +165,6 @@ std::string Problem(const v1::Event& event) {
 absl::Status CheckEvents(const v1::StreamEventsRequest& request) {
   // Far below the largest int64, so that sums of a sequence and a number of events fit one.
   constexpr int64_t kMaxSequence = int64_t{1} << 62;
-  // A worker sends 256. Storing more than this would keep other calls waiting.
-  constexpr int kMaxEvents = 10'000;
   if (request.events().empty()) return absl::InvalidArgumentError("events: is empty");
   if (request.events_size() > kMaxEvents) {
     return absl::InvalidArgumentError(

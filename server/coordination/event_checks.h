@@ -9,6 +9,9 @@
 
 namespace lengthwise::server {
 
+// Maximum number of events in a request. A worker sends 256. Storing more than this would keep
+// other calls waiting.
+inline constexpr int kMaxEvents = 10'000;
 // Limits of an attempt's log: number of lines, and bytes of a line. Workers stay below them
 // (worker/connection/log_budget.h).
 inline constexpr int64_t kMaxLogLines = 2000;

@@ -9,7 +9,7 @@ namespace lengthwise::server {
 namespace {
 
 // Maximum number of capacities kept per worker, to bound the memory.
-constexpr size_t kMaxCapacities = 1000;
+constexpr size_t kMaxCapacities = 100;
 constexpr size_t kMaxShapeBytes = 200;
 
 // After a start with leases, lost workers count against no trial for this many lease durations:

@@ -19,6 +19,8 @@ using grpc::experimental::InterceptionHookPoints;
 using grpc::experimental::InterceptorBatchMethods;
 using grpc::experimental::ServerRpcInfo;
 
+// What a record keeps of a text while its call goes on. A line has less.
+constexpr size_t kMostTextBytes = 1000;
 // Enough digits to tell files apart.
 constexpr size_t kHashDigits = 16;
 
@@ -31,7 +33,7 @@ std::string FieldText(const Message& message, absl::string_view path) {
     const google::protobuf::Reflection& reflection = *at->GetReflection();
     switch (field->cpp_type()) {
       case FieldDescriptor::CPPTYPE_STRING:
-        return reflection.GetString(*at, field);
+        return reflection.GetString(*at, field).substr(0, kMostTextBytes);
       case FieldDescriptor::CPPTYPE_ENUM:
         return reflection.GetEnum(*at, field)->name();
       case FieldDescriptor::CPPTYPE_MESSAGE:
