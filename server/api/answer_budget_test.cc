@@ -44,8 +44,8 @@ TEST(AnswerBudget, ClientHoldsNoMoreThanStaysFree) {
 TEST(AnswerBudget, RequestCountsTheMemoryOfItsSmallestFields) {
   AnswerBudget budget(24 * kMebibyte);
   v1::StreamEventsRequest request;
-  for (int i = 0; i < 100'000; ++i) request.add_events();
-  EXPECT_EQ(request.ByteSizeLong(), 200'000);
+  for (int i = 0; i < 200'000; ++i) request.add_events();
+  EXPECT_EQ(request.ByteSizeLong(), 400'000);
   EXPECT_FALSE(budget.Take("ada", /*method=*/"", request).ok());
 }
 
