@@ -198,12 +198,9 @@ TEST(Edge, DefaultLimitsAreDocumented) {
   EXPECT_EQ(options.untrusted_connections_per_address, 128);
   EXPECT_EQ(options.message_bytes, 256 << 20);
   EXPECT_EQ(options.limits.streams, 16);
-  EXPECT_EQ(options.limits.trusted_streams, 8192);
   EXPECT_EQ(options.limits.stream_rate, 20);
   EXPECT_EQ(Edge::Account().most_streams, 8192);
   EXPECT_EQ(Edge::Account().stream_rate, 20'000);
-  EXPECT_EQ(options.limits.reset_rate, 20);
-  EXPECT_EQ(options.limits.trusted_reset_rate, 1000);
   EXPECT_EQ(options.limits.message_bytes, 8 << 20);
   EXPECT_EQ(options.limits.health_message_bytes, 256);
   EXPECT_EQ(options.limits.control_rate, 100);

@@ -71,7 +71,6 @@ FrameGuard::FrameGuard(const Limits& limits, Admit admit)
     : limits_(limits),
       admit_(std::move(admit)),
       streams_bucket_(limits.stream_rate, limits.stream_burst),
-      resets_bucket_(limits.reset_rate, limits.reset_burst),
       control_bucket_(limits.control_rate, limits.control_burst),
       headers_(std::make_unique<HeaderReader>()) {}
 
@@ -133,8 +132,7 @@ absl::StatusOr<bool> FrameGuard::MayBegin(const Frame& frame, absl::Time now) {
       }
       if (frame.type == kContinuation) return true;
       if (frame.stream <= last_stream_) return Take(control_bucket_, now);
-      if (open_streams() >= (is_trusted() ? limits_.trusted_streams : limits_.streams))
-        return false;
+      if (!is_trusted() && open_streams() >= limits_.streams) return false;
       return is_trusted() ? TakeStream(now) : Take(streams_bucket_, now);
     }
     case kData:
@@ -142,7 +140,8 @@ absl::StatusOr<bool> FrameGuard::MayBegin(const Frame& frame, absl::Time now) {
       return (is_trusted() && (frame.left >= kTinyData || (frame.flags & kEndStream) != 0)) ||
              Take(control_bucket_, now);
     case kRstStream:
-      return Take(resets_bucket_, now);
+      // No more streams end than begin.
+      return streams_.contains(frame.stream) || Take(control_bucket_, now);
     case kWindowUpdate:
       return is_trusted() || Take(control_bucket_, now);
     default:
@@ -222,8 +221,6 @@ absl::Status FrameGuard::EndBlock(std::string& to_server) {
       if (status.ok()) {
         principal_ = *std::move(principal);
         principal_->open_streams += open_streams();
-        resets_bucket_ =
-            platform::TokenBucket(limits_.trusted_reset_rate, limits_.trusted_reset_burst);
       }
     }
     if (!status.ok() || stream == streams_.end()) {

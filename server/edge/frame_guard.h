@@ -12,7 +12,7 @@
 // a block was withheld: those after it may refer to fields that gRPC does not know, so the guard
 // writes each of them anew.
 //
-// - Streams, resets, control or tiny frames that come too fast: the connection waits
+// - Streams, control or tiny frames that come too fast: the connection waits
 //   (back-pressure), and nothing is lost.
 // - A message that is too large: its call ends with RESOURCE_EXHAUSTED; other calls continue.
 // - A header block that is too large or malformed, or padding: the connection ends with GOAWAY.
@@ -51,21 +51,16 @@ class FrameGuard {
     int64_t message_bytes = 0;  // the edge's
   };
 
-  // Limits per connection. The trusted ones hold once a call has shown valid credentials.
+  // Limits per connection.
   struct Limits {
-    // Open streams. A connection that opens another one waits until one ends.
+    // Open streams. A connection that opens another one waits until one ends. Those of trusted
+    // connections, and the next two: Principal.
     int64_t streams = 16;
-    int64_t trusted_streams = 8192;
-    // New streams per second, and largest burst. Those of trusted connections: Principal.
+    // New streams per second, and largest burst.
     double stream_rate = 20;
     double stream_burst = 50;
-    // Streams that the client resets, per second, and largest burst.
-    double reset_rate = 20;
-    double reset_burst = 50;
-    double trusted_reset_rate = 1000;
-    double trusted_reset_burst = 5000;
-    // SETTINGS, PING, PRIORITY, unknown frames and tiny ones of DATA, per second, and largest
-    // burst. Before trust, WINDOW_UPDATE and all DATA too.
+    // SETTINGS, PING, PRIORITY, unknown frames, tiny ones of DATA and resets of streams that are
+    // not open, per second, and largest burst. Before trust, WINDOW_UPDATE and all DATA too.
     double control_rate = 100;
     double control_burst = 500;
     // Bytes of a header block, HEADERS and its CONTINUATION frames, and of the fields in it.
@@ -158,7 +153,6 @@ class FrameGuard {
   std::shared_ptr<Principal> principal_;
   std::optional<absl::Time> turn_;  // of the next stream, which waits
   platform::TokenBucket streams_bucket_;
-  platform::TokenBucket resets_bucket_;
   platform::TokenBucket control_bucket_;
   absl::Time retry_at_ = absl::InfiniteFuture();
 

@@ -51,9 +51,8 @@ class FrameGuardTest : public testing::Test {
   static FrameGuard::Limits Small() {
     FrameGuard::Limits limits;
     limits.streams = 3;
-    limits.stream_rate = limits.reset_rate = 1;
+    limits.stream_rate = 1;
     limits.stream_burst = 10;
-    limits.reset_burst = 2;
     limits.header_bytes = 200;
     limits.message_bytes = 1000;
     limits.health_message_bytes = 100;
@@ -279,14 +278,27 @@ TEST_F(FrameGuardTest, MalformedBlockEndsTheConnection) {
   EXPECT_THAT(std::string(status_.message()), HasSubstr("malformed"));
 }
 
-TEST_F(FrameGuardTest, ResetsWaitForTheirRate) {
+TEST_F(FrameGuardTest, ResetsOfEndedStreamsWaitForTheirRate) {
   Client(kPreface);
-  Client(OpenStream(1) + ResetOf(1) + OpenStream(3) + ResetOf(3));
-  EXPECT_EQ(Client(OpenStream(5) + ResetOf(5)), OpenStream(5));
-  EXPECT_EQ(guard_.retry_at(), now_ + absl::Seconds(1));
-  now_ += absl::Seconds(1);
-  EXPECT_EQ(Client(""), ResetOf(5));
+  EXPECT_EQ(Client(OpenStream(1) + ResetOf(1)), OpenStream(1) + ResetOf(1));
   EXPECT_EQ(guard_.open_streams(), 0);
+  std::string sent;
+  for (int i = 0; i < 1000; ++i) sent += ResetOf(1);
+  Client(sent);
+  EXPECT_EQ(waiting_.size(), 500 * ResetOf(1).size());
+  now_ += absl::Seconds(1);
+  Client("");
+  EXPECT_EQ(waiting_.size(), 400 * ResetOf(1).size());
+}
+
+// Rapid reset.
+TEST_F(FrameGuardTest, StreamsThatAreResetWaitForTheRateOfNewOnes) {
+  Client(kPreface);
+  std::string sent;
+  for (uint32_t id = 1; id < 101; id += 2) sent += OpenStream(id) + ResetOf(id);
+  Client(sent);
+  EXPECT_EQ(waiting_.size(), 40 * (OpenStream(1) + ResetOf(1)).size());
+  EXPECT_EQ(guard_.retry_at(), now_ + absl::Seconds(1));
 }
 
 TEST_F(FrameGuardTest, EndlessHeaderBlockIsRefused) {

@@ -34,9 +34,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     Must(guard.incomplete_bytes() >= 0, "message sizes are not negative");
     Must(guard.incomplete_bytes() <= 257 * static_cast<int64_t>(bytes.size()),
          "no message exceeds the bytes sent, with 256 for each frame");
-    const server::FrameGuard::Limits limits;
-    Must(guard.open_streams() <= (guard.is_trusted() ? limits.trusted_streams : limits.streams),
-         "the limit holds");
+    const int64_t most =
+        guard.is_trusted() ? principal->most_streams : server::FrameGuard::Limits().streams;
+    Must(guard.open_streams() <= most, "the limit holds");
     Must(principal->open_streams == (guard.is_trusted() ? guard.open_streams() : 0),
          "the principal has the streams of its connections");
   }
