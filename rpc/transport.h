@@ -10,8 +10,9 @@
 
 namespace lengthwise::rpc {
 
-// Maximum size of a client's request. Its largest part, a specification, has at most 1 MiB.
-inline constexpr int64_t kMaxClientRequestBytes = int64_t{4} << 20;
+// Maximum size of a message of a user. Its largest part, a specification or a chunk of a file, has
+// at most 1 MiB. In memory it may need sixty times its bytes, before a handler sees it.
+inline constexpr int64_t kMaxClientRequestBytes = int64_t{2} << 20;
 // Maximum size of any message. Workers' events may hold attention maps.
 inline constexpr int kMaxMessageBytes = 8 << 20;
 // Maximum size of an answer to a client. It may hold a million accuracies.

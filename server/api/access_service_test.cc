@@ -242,14 +242,15 @@ TEST_F(AccessServiceTest, StreamCountsWhileOpen) {
   EXPECT_TRUE(reopened);
 }
 
-TEST_F(AccessServiceTest, RequestOverFourMebibytesIsRefused) {
+TEST_F(AccessServiceTest, RequestOverTwoMebibytesIsRefused) {
   Start();
   v1::CreateExperimentRequest request;
-  request.mutable_specification()->set_description(std::string((4 << 20) + 1, 'x'));
+  request.mutable_specification()->set_description(std::string(2 << 20, 'x'));
   v1::CreateExperimentResponse response;
-  const grpc::Status status = experiments_->CreateExperiment(With("").get(), request, &response);
+  const std::string ada = Token("ada", v1::SUBMITTER);
+  const grpc::Status status = experiments_->CreateExperiment(With(ada).get(), request, &response);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
-  EXPECT_THAT(status.error_message(), HasSubstr("accepted: at most 4194304 bytes (4 MiB)"));
+  EXPECT_THAT(status.error_message(), HasSubstr("accepted: at most 2097152"));
   EXPECT_EQ(server_.core().reads().ListExperiments({})->experiments_size(), 1);
 }
 

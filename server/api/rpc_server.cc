@@ -118,9 +118,17 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(Options options, Cor
                          if (is_fleet) {
                            account.name += " and its workers";
                            account.most_streams = kFleetStreams;
-                         } else if (calls > 0) {
-                           // Calls beyond the quota are told so, up to twice of it. Each costs gRPC
-                           // 70 us.
+                           return account;
+                         }
+                         account.most_connections = 0.5;
+                         if (caller.role == v1::ADMIN) {
+                           account.name += " as an administrator";  // who may also be a worker
+                         } else {
+                           account.most_message_bytes = rpc::kMaxClientRequestBytes;
+                         }
+                         // Calls beyond the quota are told so, up to twice of it. Each costs gRPC
+                         // 70 us.
+                         if (calls > 0) {
                            account.stream_rate = std::min(account.stream_rate, 2 * calls);
                          }
                          return account;

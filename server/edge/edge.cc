@@ -451,9 +451,15 @@ void Edge::Open(int client, const std::string& address, std::string shown, bool 
         if (principal == nullptr) {
           principal = std::make_shared<FrameGuard::Principal>(FrameGuard::Principal{
               .most_streams = account.most_streams,
+              .most_message_bytes = account.most_message_bytes,
               .new_streams = platform::TokenBucket(account.stream_rate, kStreamBurst)});
         }
-        return principal;
+        const auto has = static_cast<double>(principal->connections);
+        if (has < account.most_connections * static_cast<double>(most_connections_)) {
+          return principal;
+        }
+        return absl::ResourceExhaustedError(absl::StrCat(
+            account.name, " has ", principal->connections, " connections; close some"));
       });
   Connection& connection = *owned;
   connections_.emplace(id, std::move(owned));
@@ -724,6 +730,7 @@ bool Edge::Flush(Connection& connection, bool& moved) {
 void Edge::NoteTrust(Connection& connection) {
   if (connection.is_trusted || connection.is_own || !connection.guard.is_trusted()) return;
   connection.is_trusted = true;
+  ++connection.guard.principal()->connections;
   addresses_[connection.address].untrusted.erase(connection.in_untrusted);
   --untrusted_;
   if (admitted_.size() >= kMostAdmitted) admitted_.clear();
@@ -767,7 +774,9 @@ void Edge::Destroy(Connection& connection) {
   if (!connection.peer_name.empty()) peers_.Remove(connection.peer_name);
   if (!connection.is_own) {
     const auto address = addresses_.find(connection.address);
-    if (!connection.is_trusted) {
+    if (connection.is_trusted) {
+      --connection.guard.principal()->connections;
+    } else {
       address->second.untrusted.erase(connection.in_untrusted);
       --untrusted_;
     }

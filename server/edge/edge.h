@@ -66,7 +66,10 @@ class Edge {
   struct Account {
     std::string name;
     int64_t most_streams = 8192;
+    int64_t most_message_bytes = 8 << 20;
     double stream_rate = 20'000;
+    // Of all connections.
+    double most_connections = 1;
   };
   // Checks the credentials of a call: a client, "package.Service/Method" and the header
   // "authorization". Runs on the relaying thread.

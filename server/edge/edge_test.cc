@@ -47,16 +47,18 @@ class FakeGrpc final : public grpc::experimental::ExternalConnectionAcceptor {
   std::vector<platform::Descriptor> connections_;
 };
 
-// The servers of these tests know one token.
+// The servers of these tests know two tokens.
 absl::StatusOr<Edge::Account> Admit(const Peer&, absl::string_view, absl::string_view token) {
   if (token == "good") return Edge::Account{.name = "ada"};
+  if (token == "half") return Edge::Account{.name = "grace", .most_connections = 0.5};
   return absl::UnauthenticatedError("not good");
 }
 
 void Start(Edge& edge) { edge.Start(std::make_unique<FakeGrpc>(), Admit); }
 
-// Makes a call with `token`. Returns when the edge has decided about it.
-void Call(const platform::Descriptor& connection, const std::string& token) {
+// Makes a call with `token`. Returns when the edge has decided about it: it tells `expected`.
+void Call(const platform::Descriptor& connection, const std::string& token,
+          absl::string_view expected) {
   const std::string block = WriteHeaderBlock({{":path", "/a.B/C"}, {"authorization", token}});
   std::string sent = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
   // HEADERS with END_HEADERS on stream 1, and on stream 3 a call that is refused in any case,
@@ -68,7 +70,6 @@ void Call(const platform::Descriptor& connection, const std::string& token) {
   EXPECT_EQ(send(connection.get(), sent.data(), sent.size(), 0), static_cast<ssize_t>(sent.size()));
   std::string answer;
   std::array<char, 256> bytes;
-  const absl::string_view expected = token == "good" ? "a message has" : "not good";
   while (!absl::StrContains(answer, expected)) {
     const ssize_t size = recv(connection.get(), bytes.data(), bytes.size(), 0);
     ASSERT_GT(size, 0);
@@ -170,13 +171,31 @@ TEST(Edge, ConnectionsWithAValidCallAreKept) {
   std::vector<platform::Descriptor> connections;
   for (const char* address : {"127.0.0.2", "127.0.0.2", "127.0.0.3", "127.0.0.3"}) {
     connections.push_back(Connect(**edge, address));
-    Call(connections.back(), "good");
+    Call(connections.back(), "good", "a message has");
   }
   // Those of its own address are as many as it may have, and there is no room for another address.
   for (const char* address : {"127.0.0.2", "127.0.0.4"}) {
     EXPECT_FALSE(IsOpen(Connect(**edge, address))) << address;
   }
   EXPECT_EQ(AwaitOpen(connections, 4), 4);
+}
+
+TEST(Edge, PrincipalGetsItsPartOfTheConnections) {
+  const auto edge = Edge::Listen({.listen = "127.0.0.1:0", .connections = 4});
+  ASSERT_TRUE(edge.ok()) << edge.status();
+  Start(**edge);
+  std::vector<platform::Descriptor> connections;
+  for (const char* address : {"127.0.0.2", "127.0.0.3", "127.0.0.4", "127.0.0.5"}) {
+    connections.push_back(Connect(**edge, address));
+    Call(connections.back(), "half", connections.size() < 3 ? "a message has" : "2 connections");
+  }
+  // Its further connections make room for a newcomer.
+  const platform::Descriptor other = Connect(**edge, "127.0.0.6");
+  EXPECT_TRUE(IsOpen(other));
+  EXPECT_EQ(AwaitOpen(connections, 3), 3);
+  EXPECT_TRUE(IsOpen(connections[0]));
+  EXPECT_TRUE(IsOpen(connections[1]));
+  Call(other, "good", "a message has");
 }
 
 TEST(Edge, RefusedCallsKeepNoConnection) {
@@ -186,7 +205,7 @@ TEST(Edge, RefusedCallsKeepNoConnection) {
   std::vector<platform::Descriptor> connections;
   for (const char* address : {"127.0.0.2", "127.0.0.3"}) {
     connections.push_back(Connect(**edge, address));
-    Call(connections.back(), "bad");
+    Call(connections.back(), "bad", "not good");
   }
   EXPECT_TRUE(IsOpen(Connect(**edge, "127.0.0.4")));
 }
@@ -201,7 +220,7 @@ TEST(Edge, DefaultLimitsAreDocumented) {
   EXPECT_EQ(options.limits.stream_rate, 20);
   EXPECT_EQ(Edge::Account().most_streams, 8192);
   EXPECT_EQ(Edge::Account().stream_rate, 20'000);
-  EXPECT_EQ(options.limits.message_bytes, 8 << 20);
+  EXPECT_EQ(Edge::Account().most_message_bytes, 8 << 20);
   EXPECT_EQ(options.limits.health_message_bytes, 256);
   EXPECT_EQ(options.limits.control_rate, 100);
   EXPECT_EQ(options.limits.header_bytes, 16 << 10);

@@ -253,7 +253,7 @@ void FrameGuard::Refuse(uint32_t id, const absl::Status& status) {
 
 void FrameGuard::TakeMessageBytes(Stream& stream, absl::string_view bytes) {
   const int64_t most =
-      stream.is_health_check ? limits_.health_message_bytes : limits_.message_bytes;
+      stream.is_health_check ? limits_.health_message_bytes : principal_->most_message_bytes;
   while (!bytes.empty() && stream.refusal.ok()) {
     if (stream.prefix < kPrefixBytes) {
       if (stream.prefix > 0) stream.size = stream.size << 8 | static_cast<uint8_t>(bytes[0]);

@@ -47,8 +47,11 @@ class FrameGuard {
   struct Principal {
     int64_t most_streams = 8192;
     int64_t open_streams = 0;
+    // Bytes of a message, without the five-byte prefix.
+    int64_t most_message_bytes = 8 << 20;
     platform::TokenBucket new_streams{20'000, 20'000};
     int64_t message_bytes = 0;  // the edge's
+    int64_t connections = 0;    // the edge's
   };
 
   // Limits per connection.
@@ -65,8 +68,6 @@ class FrameGuard {
     double control_burst = 500;
     // Bytes of a header block, HEADERS and its CONTINUATION frames, and of the fields in it.
     int64_t header_bytes = 16 << 10;
-    // Bytes of a message, without the five-byte prefix.
-    int64_t message_bytes = 8 << 20;
     // Bytes of the one message of a health check before trust.
     int64_t health_message_bytes = 256;
   };

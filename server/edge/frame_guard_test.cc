@@ -54,7 +54,6 @@ class FrameGuardTest : public testing::Test {
     limits.stream_rate = 1;
     limits.stream_burst = 10;
     limits.header_bytes = 200;
-    limits.message_bytes = 1000;
     limits.health_message_bytes = 100;
     return limits;
   }
@@ -63,7 +62,7 @@ class FrameGuardTest : public testing::Test {
                                                           absl::string_view authorization) {
     EXPECT_EQ(method, "a.B/C");
     if (authorization != "good") return absl::UnauthenticatedError("who? 100 %");
-    return std::make_shared<Principal>();
+    return std::make_shared<Principal>(Principal{.most_message_bytes = 1000});
   }
 
   // Returns the bytes that the server sees. Bytes that the guard did not take go first next time.

@@ -7,7 +7,6 @@
 #include "platform/log.h"
 #include "platform/status_macros.h"
 #include "rpc/token.h"
-#include "rpc/transport.h"
 
 namespace lengthwise::server {
 namespace {
@@ -36,14 +35,6 @@ void LogRefusal(absl::string_view method, absl::string_view address, const absl:
 bool IsWorkers(absl::string_view method) {
   const Rule* rule = FindRule(method);
   return rule != nullptr && rule->access == Access::kWork;
-}
-
-absl::Status CheckSize(absl::string_view method, const google::protobuf::Message& request) {
-  const auto size = static_cast<int64_t>(request.ByteSizeLong());
-  if (size <= rpc::kMaxClientRequestBytes || IsWorkers(method)) return absl::OkStatus();
-  return absl::ResourceExhaustedError(absl::StrCat("the request has ", size,
-                                                   " bytes; accepted: at ", "most ",
-                                                   rpc::kMaxClientRequestBytes, " bytes (4 MiB)"));
 }
 
 }  // namespace
@@ -118,7 +109,6 @@ absl::StatusOr<Caller> Gate::Admit(const grpc::CallbackServerContext& context,
   }
   absl::Status status = caller.ok() ? Check(*caller, credentials, method) : caller.status();
   if (absl::IsUnauthenticated(status)) LogRefusal(method, address, status);
-  if (status.ok() && request != nullptr) status = CheckSize(method, *request);
   if (!status.ok()) return status;
   return caller;
 }

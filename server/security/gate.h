@@ -58,10 +58,9 @@ class Gate {
 
   // Returns the caller of `method` ("lengthwise.v1.ExperimentService/GetTrial"). UNAUTHENTICATED if
   // a token is missing or invalid, or a certificate is missing. PERMISSION_DENIED if the role may
-  // not call it. RESOURCE_EXHAUSTED with a google.rpc.RetryInfo for too many calls, without one for
-  // a client's request that is too large. Workers' calls are not counted: their leases limit them.
-  // Callers without a valid token are logged, at most once in ten seconds. `request` is null if the
-  // method's requests are a stream.
+  // not call it. RESOURCE_EXHAUSTED with a google.rpc.RetryInfo for too many calls. Workers' calls
+  // are not counted: their leases limit them. Callers without a valid token are logged, at most
+  // once in ten seconds. `request` is null if the method's requests are a stream.
   absl::StatusOr<Caller> Admit(const grpc::CallbackServerContext& context, absl::string_view method,
                                const google::protobuf::Message* request);
 
@@ -84,7 +83,7 @@ class Gate {
   // was revoked or has expired, or if it has none and the server now asks for one.
   absl::Status Recheck(const Caller& caller);
 
-  // The decision of Admit, without the check of the request's size.
+  // The decision of Admit.
   absl::StatusOr<Caller> Decide(const Credentials& credentials, absl::string_view method);
 
  private:
