@@ -585,7 +585,7 @@ void Edge::Relay(Connection& connection) {
       if (!FromClient(connection, moved)) return Destroy(connection);
       NoteTrust(connection);
       if (connection.state == State::kRelaying) {
-        CountMessages(connection, connection.guard.incomplete_bytes());
+        CountMessages(connection, connection.guard.held_bytes());
       }
       if (message_bytes_ > options_.message_bytes) RefuseLargestMessages();
     }

@@ -198,6 +198,9 @@ absl::Status FrameGuard::EndClientFrame(std::string& to_server) {
     Refuse(frame_.stream, absl::Status(stream.refusal));
     return absl::OkStatus();
   }
+  if (block_opens_stream_ && (frame_.type == kHeaders || frame_.type == kContinuation)) {
+    held_bytes_ += block_bytes_ - std::exchange(stream.block, block_bytes_);
+  }
   stream.client_ended |= ends;
   if (frame_.type == kRstStream || (stream.client_ended && stream.server_ended)) {
     CloseStream(frame_.stream);
@@ -238,7 +241,7 @@ absl::Status FrameGuard::EndBlock(std::string& to_server) {
 void FrameGuard::CloseStream(uint32_t id) {
   const auto found = streams_.find(id);
   if (found == streams_.end()) return;
-  incomplete_bytes_ -= found->second.held;
+  held_bytes_ -= found->second.held + found->second.block;
   streams_.erase(found);
   if (is_trusted()) --principal_->open_streams;
 }
@@ -273,13 +276,13 @@ void FrameGuard::TakeMessageBytes(Stream& stream, absl::string_view bytes) {
     stream.received += static_cast<int64_t>(part);
     bytes.remove_prefix(part);
     if (stream.received == stream.size) {
-      incomplete_bytes_ -= std::exchange(stream.held, 0);
+      held_bytes_ -= std::exchange(stream.held, 0);
       stream.prefix = 0;
       stream.size = 0;
       stream.received = 0;
     } else {
       stream.held += static_cast<int64_t>(part) + kFrameCost;
-      incomplete_bytes_ += static_cast<int64_t>(part) + kFrameCost;
+      held_bytes_ += static_cast<int64_t>(part) + kFrameCost;
     }
   }
 }

@@ -103,18 +103,19 @@ class FrameGuard {
   // Queues a GOAWAY with `reason` and calls AppendOwnFrames.
   void AppendGoAway(absl::string_view reason, std::string& to_client);
 
-  // Memory that gRPC needs for incomplete messages.
-  int64_t incomplete_bytes() const { return incomplete_bytes_; }
+  // Memory that gRPC needs for incomplete messages and the headers of open streams.
+  int64_t held_bytes() const { return held_bytes_; }
   int64_t open_streams() const { return static_cast<int64_t>(streams_.size()); }
 
  private:
   struct Stream {
     // The incoming message: prefix bytes received, size, body bytes received, and their share of
-    // incomplete_bytes_.
+    // held_bytes_. Its header block's share stays until the stream ends.
     int prefix = 0;
     uint32_t size = 0;
     int64_t received = 0;
     int64_t held = 0;
+    int64_t block = 0;
     bool client_ended = false;
     bool server_answered = false;
     bool server_ended = false;
@@ -170,7 +171,7 @@ class FrameGuard {
   std::string block_;                      // what the reader gets at the block's end
   bool withheld_ = false;                  // a block, so that later ones are written anew
   uint32_t last_stream_ = 0;
-  int64_t incomplete_bytes_ = 0;
+  int64_t held_bytes_ = 0;
   absl::flat_hash_map<uint32_t, Stream> streams_;
 
   // Server to client.

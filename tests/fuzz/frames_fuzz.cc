@@ -31,8 +31,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     Must(*taken <= rest.size(), "no more is taken than given");
     rest.erase(0, *taken);
     guard.FromServer(bytes.substr(at, part), to_client);
-    Must(guard.incomplete_bytes() >= 0, "message sizes are not negative");
-    Must(guard.incomplete_bytes() <= 257 * static_cast<int64_t>(bytes.size()),
+    Must(guard.held_bytes() >= 0, "message sizes are not negative");
+    Must(guard.held_bytes() <= 257 * static_cast<int64_t>(bytes.size()),
          "no message exceeds the bytes sent, with 256 for each frame");
     const int64_t most =
         guard.is_trusted() ? principal->most_streams : server::FrameGuard::Limits().streams;
