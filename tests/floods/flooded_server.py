@@ -46,3 +46,7 @@ def serve(program: str, directory: pathlib.Path, key: str = "", descriptors: int
             yield Server(ready.read_text(encoding="ascii").splitlines()[0], server.pid, token)
         finally:
             server.terminate()
+            try:
+                server.wait(DEADLINE)
+            except subprocess.TimeoutExpired:
+                server.kill()

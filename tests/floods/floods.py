@@ -43,12 +43,18 @@ REFLECTION = "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"
 SYNCHRONIZE = "/lengthwise.v1.WorkerService/Synchronize"
 CREATE_TOKEN = "/lengthwise.v1.AccessService/CreateToken"
 STREAM_EVENTS = "/lengthwise.v1.WorkerService/StreamEvents"
+REGISTER = "/lengthwise.v1.WorkerService/RegisterWorker"
+UPLOAD = "/lengthwise.v1.WorkerService/UploadArtifact"
 RESOLVE = "/lengthwise.v1.CatalogueService/ResolveSpecification"
 LIST_CATALOGUE = "/lengthwise.v1.CatalogueService/ListCatalogueEntries"
 EXPERIMENTS = "/lengthwise.v1.ExperimentService/"
 SPECIFICATION = """{{name: flood, tasks: [{tasks}], networks: {{name: encoder, blocks: 1, heads: 1, d_model: 8}},
 encodings: [{encodings}], learning_rates: 1e-3, seeds: {seeds}, training: {{steps: 1, batch_size: 1, lengths: 1..5}},
 evaluation: {{lengths: {lengths}, sequences: 1}}}}"""
+# Roles of tokens.
+VIEWER, WORKER = 1, 3
+# The version of the workers' API (kWorkerApiVersion).
+API_VERSION = 4
 # Floods stop when the server needs this much: they share the machine with others.
 TOO_MUCH_MB = 2000
 # Entries 8 to 14 of HPACK's static table (RFC 7541, appendix A) are values of :status.
@@ -346,6 +352,13 @@ def call(target: Target, connection: Connection, stream: int, method: str, paylo
     return connection.data.get(stream, b"")[5:]
 
 
+def worker_call(worker: str, experiment: bytes, packs: int = 1) -> bytes:
+    """Returns the start of a SynchronizeRequest: of a new session, for packs of so many trials of one experiment."""
+    fields = field(1, worker.encode()) + field(3, packs) + field(4, API_VERSION) + field(5, experiment)
+    # A worker of an earlier flood had the same id.
+    return field(1, fields) + field(2, os.urandom(8).hex().encode())
+
+
 class Trial:
     """A trial that a worker leases."""
 
@@ -353,10 +366,7 @@ class Trial:
         """Creates its experiment. `worker` is an id."""
         self.target = target
         self.experiment = create(target, "0", "5")
-        # max_pack_size, api_version (kWorkerApiVersion) and the only experiment that it works for.
-        worker_fields = field(1, worker.encode()) + field(3, 1) + field(4, 4) + field(5, self.experiment)
-        # A worker of an earlier flood had the same id.
-        self.worker = field(1, worker_fields) + field(2, os.urandom(8).hex().encode())
+        self.worker = worker_call(worker, self.experiment)
         self.calls, self.events = itertools.count(1), itertools.count(1)
         connection = Connection(target, "127.0.0.1", timeout=60)
         lease = call(target, connection, 1, SYNCHRONIZE, self.request() + field(6, 1))
@@ -527,16 +537,22 @@ def large_message(target: Target, scale: float) -> Sent:
 
 def resets(target: Target, scale: float) -> Sent:
     """Opens and resets 300,000 streams on four connections."""
-    count = int(75_000 * scale)
-    block = request_headers(METHOD)
+    # The server reads the first 50 at once and 20 a second afterwards. The kernel takes this many in any case.
+    return rapid_resets([Connection(target) for _ in range(4)], METHOD, "", int(75_000 * scale))
+
+
+def rapid_resets(connections: list[Connection], method: str, token: str, count: int) -> Sent:
+    """Opens and resets so many streams on each connection."""
+    block = request_headers(method, authorization(token))
     reset = struct.pack(">I", 8)
-    sent = [0] * 4
+    sent = [0] * len(connections)
 
     def flood(index: int) -> None:
-        connection = Connection(target)
+        connection = connections[index]
         for first in range(0, count, 500):
+            # A connection that has made a call has used stream 1.
             batch = b"".join(
-                frame(HEADERS, END_HEADERS, 2 * number + 1, block) + frame(RST_STREAM, 0, 2 * number + 1, reset)
+                frame(HEADERS, END_HEADERS, 2 * number + 3, block) + frame(RST_STREAM, 0, 2 * number + 3, reset)
                 for number in range(first, min(first + 500, count))
             )
             if not connection.send(batch):
@@ -548,13 +564,12 @@ def resets(target: Target, scale: float) -> Sent:
             sent[index] = min(first + 500, count)
         connection.close()
 
-    threads = [threading.Thread(target=flood, args=(index,)) for index in range(4)]
+    threads = [threading.Thread(target=flood, args=(index,)) for index in range(len(connections))]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    # The server reads the first 50 at once and 20 a second afterwards. The kernel takes this many in any case.
-    return Sent(sum(sent), 4 * min(500, count), "streams")
+    return Sent(sum(sent), len(connections) * min(500, count), "streams")
 
 
 def continuation(target: Target, scale: float) -> Sent:
@@ -779,10 +794,39 @@ def client_hellos(target: Target, scale: float) -> Sent:
     return Sent(sent, int(1000 * scale), "ClientHellos")
 
 
-def neighbour(target: Target) -> str:
-    """Returns the token of another user, who may only read."""
+def slow_starts(target: Target, scale: float) -> Sent:
+    """Begins 512 connections from 64 addresses a byte at a time, again where the server closes them."""
+    # The start of a ClientHello, or of HTTP/2's preface.
+    start = b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" if target.tls else PREFACE
+    open_ones: list[tuple[socket.socket, int]] = []
+    end = time.monotonic() + 20 * scale
+    opened = 0
+    while time.monotonic() < end:
+        while len(open_ones) < 512:
+            source = (FLOOD_ADDRESSES[opened % len(FLOOD_ADDRESSES)], 0)
+            try:
+                open_ones.append((socket.create_connection((target.host, target.port), 0.5, source), 0))
+            except OSError:
+                break
+            opened += 1
+        going = []
+        for connection, at in open_ones:
+            try:
+                connection.sendall(start[at : at + 1])
+                going.append((connection, at + 1))
+            except OSError:
+                connection.close()
+        open_ones = going
+        time.sleep(0.1)
+    for connection, _ in open_ones:
+        connection.close()
+    return Sent(opened, 256, "connections")
+
+
+def neighbour(target: Target, role: int = VIEWER) -> str:
+    """Returns a token of another user, who may only read, or of workers."""
     connection = Connection(target, "127.0.0.1", timeout=60)
-    answer = call(target, connection, 1, CREATE_TOKEN, field(1, b"neighbour") + b"\x10\x01")
+    answer = call(target, connection, 1, CREATE_TOKEN, field(1, b"neighbour") + field(2, role))
     connection.close()
     found = re.search(rb"lw_[0-9a-f]+_[0-9a-f]+", answer)
     assert found is not None
@@ -962,28 +1006,131 @@ def unread_answers(target: Target, asked: list[tuple[str, bytes]], token: str, s
     return Sent(opened, min(most, 640), "calls")
 
 
-def neighbours_requests(target: Target, scale: float) -> Sent:
-    """Sends requests of a megabyte, with a token, and reads no answer: it is small, or repeats the request."""
-    token = authorization(neighbour(target))
-    calls = [
-        (request_headers(RESOLVE, token), message(resolve_request(["bucket_sort"], ["none"], comment=1_000_000))),
-        (request_headers(REFLECTION, token), message(field(4, b"x" * 1_000_000))),  # file_containing_symbol
-    ]
+def unread_requests(target: Target, next_call: Callable[[int], tuple[str, bytes]], token: str, seconds: float) -> int:
+    """Makes numbered calls, from 0, on 64 connections and reads no answer. Returns the number of bytes sent."""
     connections = [Connection(target, address, window=0) for address in FLOOD_ADDRESSES]
-    end = time.monotonic() + 40 * scale
+    end = time.monotonic() + seconds
     sent = 0
-    for stream in itertools.count(1, 2):
+    for number in itertools.count():
         if time.monotonic() > end or not 0 < target.memory("VmRSS") < TOO_MUCH_MB:
             break
-        headers, request = calls[stream // 2 % len(calls)]
-        for connection in connections:
-            connection.settle()
-            connection.send(frame(HEADERS, END_HEADERS, stream, headers))
-            sent += connection.send_data(stream, len(request), request, min(end, time.monotonic() + 2))
-            connection.send(frame(DATA, END_STREAM, stream))
+        connection = connections[number % len(connections)]
+        stream = number // len(connections) * 2 + 1
+        method, payload = next_call(number)
+        request = message(payload)
+        connection.settle()
+        connection.send(frame(HEADERS, END_HEADERS, stream, request_headers(method, authorization(token))))
+        sent += connection.send_data(stream, len(request), request, min(end, time.monotonic() + 2))
+        connection.send(frame(DATA, END_STREAM, stream))
     for connection in connections:
         connection.close()
+    return sent
+
+
+def neighbours_requests(target: Target, scale: float) -> Sent:
+    """Sends requests of a megabyte, with a token, and reads no answer: it is small, or repeats the request."""
+    calls = [
+        (RESOLVE, resolve_request(["bucket_sort"], ["none"], comment=1_000_000)),
+        (REFLECTION, field(4, b"x" * 1_000_000)),  # file_containing_symbol
+    ]
+    sent = unread_requests(target, lambda number: calls[number % 2], neighbour(target), 40 * scale)
     return Sent(sent, int((400 << 20) * scale), "bytes")
+
+
+def neighbours_fields(target: Target, scale: float) -> Sent:
+    """Sends, with a token, requests of a megabyte whose empty fields need thirty and more in memory."""
+    calls = [
+        (RESOLVE, resolve_request(["bucket_sort"], ["none"]) + field(15, b"") * 500_000),  # unknown
+        # Its specification has empty encodings. A viewer may not make this call, but it is parsed first.
+        (EXPERIMENTS + "CreateExperiment", field(3, field(7, b"") * 500_000)),
+    ]
+    sent = unread_requests(target, lambda number: calls[number % 2], neighbour(target), 40 * scale)
+    return Sent(sent, int((50 << 20) * scale), "bytes")
+
+
+def neighbours_metadata(target: Target, scale: float) -> Sent:
+    """Opens, with a token, 8,192 calls with 15 KB of headers each and sends nothing on them."""
+    connections = trusted(target)
+    block = request_headers(METHOD) + literal("x", "y" * 15_000)
+    sent = 0
+    for stream in range(3, 3 + 2 * int(128 * scale), 2):
+        for connection in connections:
+            # The server ends one of them where the headers have too many bytes.
+            if 0 < target.memory("VmRSS") < TOO_MUCH_MB:
+                sent += connection.send(frame(HEADERS, END_HEADERS, stream, block))
+    time.sleep(2)
+    for connection in connections:
+        connection.close()
+    return Sent(sent, int(32 * 64 * scale), "calls")
+
+
+def neighbours_resets(target: Target, scale: float) -> Sent:
+    """Opens and resets, with a token, 300,000 streams on 64 connections."""
+    return rapid_resets(trusted(target), RESOLVE, neighbour(target), int(4_700 * scale))
+
+
+def neighbours_windows(target: Target, scale: float) -> Sent:
+    """Sends, with a token, WINDOW_UPDATE frames of one byte without end."""
+    return repeated(target, trusted(target), frame(WINDOW_UPDATE, 0, 0, struct.pack(">I", 1)) * 800, 800, 20 * scale)
+
+
+def neighbours_connections(target: Target, scale: float) -> Sent:
+    """Makes a call with a token on each of 256 connections and keeps them all."""
+    token = neighbour(target)
+    connections: list[Connection] = []
+    for address in FLOOD_ADDRESSES * 4:
+        # The server may refuse the call, and close a connection without one that it answered.
+        with contextlib.suppress(OSError, ValueError):
+            connections.append(Connection(target, address))
+            call(target, connections[-1], 1, METHOD, token=token)
+    time.sleep(10 * scale)
+    for connection in connections:
+        connection.close()
+    return Sent(len(connections), 100, "connections")
+
+
+def workers_calls(target: Target, scale: float) -> Sent:
+    """Sends, with a token of workers, calls of a megabyte whose answers are held or not read."""
+
+    def next_call(number: int) -> tuple[str, bytes]:
+        if number % 3 == 2:
+            return REGISTER, field(15, b"x" * 1_000_000)
+        # A call of each worker, which wants a lease and waits for it for 60 s.
+        waiting = worker_call(f"flood-{number}", b"experiments/none-1") + field(3, 1) + field(6, 1) + field(11, b"\x08\x3c")
+        # An unknown field, or empty progress of many trials.
+        return SYNCHRONIZE, waiting + (field(15, b"x" * 1_000_000) if number % 3 else field(7, b"") * 500_000)
+
+    sent = unread_requests(target, next_call, neighbour(target, WORKER), 40 * scale)
+    return Sent(sent, int((50 << 20) * scale), "bytes")
+
+
+def workers_events(target: Target, scale: float) -> Sent:
+    """Sends, with a token of workers, batches of events to a lease that does not exist, and reads no answer."""
+    lease = field(1, b"lease-1") + field(2, 1)
+    event = field(2, b"experiments/none-1/trials/t0") + field(3, 1) + field(4, 1) + field(5, 1)
+    batches = [
+        lease + field(3, event) + field(15, b"x" * 7_000_000),
+        field(1, b"x" * 1_000_000) + field(3, event),  # the answer would repeat it
+        lease + field(3, b"") * 500_000,
+        lease + field(3, event) * 9_000,
+    ]
+    token = neighbour(target, WORKER)
+    sent = unread_requests(target, lambda number: (STREAM_EVENTS, batches[number % 4]), token, 40 * scale)
+    return Sent(sent, int((50 << 20) * scale), "bytes")
+
+
+def workers_uploads(target: Target, scale: float) -> Sent:
+    """Sends, with a token of workers, more bytes of checkpoints at once than a message of an upload may have."""
+    token = neighbour(target, WORKER)
+    sent = unread_requests(target, lambda _: (UPLOAD, field(2, b"x" * 7_000_000)), token, 40 * scale)
+    return Sent(sent, int((50 << 20) * scale), "bytes")
+
+
+def workers_leases(target: Target, scale: float) -> Sent:
+    """Asks, with a token of workers, again and again for a lease of megabytes, and reads nothing of it."""
+    start = worker_call("leases", create(target, "0..99", "1..20000"), packs=100)
+    asked = [(SYNCHRONIZE, start + field(3, number) + field(6, 1)) for number in range(1, 5000)]
+    return unread_answers(target, asked, neighbour(target, WORKER), 20 * scale)
 
 
 def neighbours_small_answers(target: Target, scale: float) -> Sent:
@@ -1044,6 +1191,7 @@ FLOODS: dict[str, Callable[[Target, float], Sent]] = {
     "health_check": health_check,
     "tiny": tiny_frames,
     "control": control,
+    "slow": slow_starts,
     "neighbours_halves": neighbours_halves,
     "neighbours_reflection": neighbours_reflection,
     "neighbours_descriptors": neighbours_descriptors,
@@ -1058,6 +1206,15 @@ FLOODS: dict[str, Callable[[Target, float], Sent]] = {
     "neighbours_long_answers": neighbours_long_answers,
     "neighbours_watchers": neighbours_watchers,
     "neighbours_pages": neighbours_pages,
+    "neighbours_fields": neighbours_fields,
+    "neighbours_metadata": neighbours_metadata,
+    "neighbours_resets": neighbours_resets,
+    "neighbours_windows": neighbours_windows,
+    "neighbours_connections": neighbours_connections,
+    "workers_calls": workers_calls,
+    "workers_events": workers_events,
+    "workers_uploads": workers_uploads,
+    "workers_leases": workers_leases,
 }
 # Only for servers with TLS.
 TLS_FLOODS: dict[str, Callable[[Target, float], Sent]] = {
@@ -1086,7 +1243,10 @@ def run(target: Target, name: str, scale: float) -> dict[str, object]:
     watcher.start()
     probe = Probe(target)
     start = time.monotonic()
-    sent = (FLOODS | TLS_FLOODS)[name](target, scale)
+    try:
+        sent = (FLOODS | TLS_FLOODS)[name](target, scale)
+    except (OSError, ValueError, AssertionError) as error:
+        sent = Sent(0, 1, f"of the flood, which failed: {error!r}")
     seconds = time.monotonic() - start
     time.sleep(1)
     probe.stop()

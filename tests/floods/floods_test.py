@@ -61,13 +61,26 @@ class FloodsTest(unittest.TestCase):
         self.check(self.flood(["neighbours_halves"], scale=0.3, max_mb=500))
 
     def test_control_frames_cost_little_with_and_without_a_token(self) -> None:
-        self.check(self.flood(["control", "neighbours_control", "neighbours_pings"], scale=0.2))
+        self.check(self.flood(["control", "neighbours_control", "neighbours_pings", "neighbours_windows"], scale=0.2))
+
+    def test_connections_that_begin_slowly_keep_nobody_out(self) -> None:
+        self.check(self.flood(["slow"], scale=0.2))
+        self.check(self.flood(["slow"], key="ec", scale=0.2))
+
+    def test_connections_of_one_user_leave_room_for_others(self) -> None:
+        # For 32 connections.
+        self.check(self.flood(["neighbours_connections"], scale=0.2, descriptors=256))
 
     def test_neighbours_who_read_nothing_take_bounded_memory(self) -> None:
         for name in ("neighbours_tiny", "neighbours_requests", "neighbours_small_answers", "neighbours_catalogue",
-                     "neighbours_descriptors", "neighbours_long_answers", "neighbours_watchers"):  # fmt: skip
+                     "neighbours_descriptors", "neighbours_long_answers", "neighbours_watchers", "neighbours_fields",
+                     "neighbours_metadata", "neighbours_resets"):  # fmt: skip
             self.check(self.flood([name], scale=0.2, max_mb=500))
         self.check(self.flood(["neighbours_pages"], scale=0.2, max_mb=300))
+
+    def test_workers_take_bounded_memory(self) -> None:
+        for name in ("workers_calls", "workers_events", "workers_uploads", "workers_leases"):
+            self.check(self.flood([name], scale=0.2, max_mb=500))
 
     def test_key_updates_delay_nobody_for_long(self) -> None:
         self.check(self.flood(["key_updates"], key="ec", scale=0.3))

@@ -33,7 +33,7 @@ def measure(program: str, name: str, scale: float) -> dict[str, object]:
 def cells(result: dict[str, object]) -> list[str]:
     """Returns a result's part of a row."""
     return [
-        f"{result['peak_mb']} → {result['after_mb']}",
+        f"{result['peak_mb']} → {result['after_mb']}" if result["after_mb"] else f"{result['peak_mb']}, the server ended",
         f"{result['heartbeats_p99']}, {result['heartbeats_max']}",
         str(result["points_max"]),
         "fails" if result["failures"] else str(result["clients_max"]),
