@@ -25,20 +25,20 @@ constexpr int64_t kMaxWaitSeconds = 60;
 constexpr int64_t kMaxSessionBytes = 60;
 // Maximum memory of a Synchronize request, and of what the server keeps of it besides the
 // description, in bytes. A principal has up to 20,000 workers.
-constexpr size_t kMaxCallBytes = 1 << 20;
-constexpr size_t kMaxKeptBytes = 4 << 10;
+constexpr size_t kMostCallBytes = 1 << 20;
+constexpr size_t kMostKeptBytes = 4 << 10;
 // A longer reason is cut. It is stored for each trial of the lease.
-constexpr size_t kMaxReasonBytes = 4 << 10;
+constexpr size_t kMostReleaseReasonBytes = 4 << 10;
 // Maximum size of a name that an answer to StreamEvents repeats, in bytes.
-constexpr size_t kMaxNameBytes = 1 << 10;
+constexpr size_t kMostRepeatedBytes = 1 << 10;
 
 // Takes the request from gRPC, which would keep it until the answer, without unknown fields.
-v1::SynchronizeRequest Take(const v1::SynchronizeRequest& request) {
+v1::SynchronizeRequest TakeCall(const v1::SynchronizeRequest& request) {
   v1::SynchronizeRequest taken;
   taken.Swap(const_cast<v1::SynchronizeRequest*>(&request));
   taken.DiscardUnknownFields();
   for (v1::ReleasedLease& lease : *taken.mutable_released()) {
-    lease.set_reason(std::string(platform::Utf8Prefix(lease.reason(), kMaxReasonBytes)));
+    lease.set_reason(std::string(platform::Utf8Prefix(lease.reason(), kMostReleaseReasonBytes)));
   }
   return taken;
 }
@@ -47,10 +47,11 @@ absl::Status CheckCall(const v1::SynchronizeRequest& call) {
   RETURN_IF_ERROR(CheckWorker(call.worker()));
   size_t kept = call.measurements().SpaceUsedLong();
   for (const v1::HeldLease& lease : call.leases()) kept += lease.SpaceUsedLong();
-  if (kept > kMaxKeptBytes || call.SpaceUsedLong() > kMaxCallBytes) {
+  if (kept > kMostKeptBytes || call.SpaceUsedLong() > kMostCallBytes) {
     return rpc::InvalidField(
-        "call", absl::StrCat("needs ", call.SpaceUsedLong(), " bytes, its measurements and leases ",
-                             kept, "; accepted: at most ", kMaxCallBytes, " and ", kMaxKeptBytes));
+        "call",
+        absl::StrCat("needs ", call.SpaceUsedLong(), " bytes, its measurements and leases ", kept,
+                     "; accepted: at most ", kMostCallBytes, " and ", kMostKeptBytes));
   }
   RETURN_IF_ERROR(CheckText("session", call.session(), kMaxSessionBytes));
   const int64_t seconds = call.wait().seconds();
@@ -67,10 +68,10 @@ absl::Status CheckCall(const v1::SynchronizeRequest& call) {
 absl::Status CheckBatch(const v1::StreamEventsRequest& batch) {
   const size_t names =
       batch.lease_id().size() + (batch.events().empty() ? 0 : batch.events(0).trial().size());
-  if (names <= kMaxNameBytes && batch.events_size() <= kMaxEvents) return absl::OkStatus();
+  if (names <= kMostRepeatedBytes && batch.events_size() <= kMaxEvents) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       "the lease and the trial have ", names, " bytes, the events are ", batch.events_size(),
-      "; accepted: at most ", kMaxNameBytes, " and ", kMaxEvents));
+      "; accepted: at most ", kMostRepeatedBytes, " and ", kMaxEvents));
 }
 
 class WorkerService final : public v1::WorkerService::CallbackService {
@@ -84,7 +85,7 @@ class WorkerService final : public v1::WorkerService::CallbackService {
     return calls_.Serve(request->wants_lease() ? Work::kLease : Work::kHeartbeat, context, request,
                         response,
                         [this, context](const auto& asked, const Caller& caller, auto done) {
-                          v1::SynchronizeRequest call = Take(asked);
+                          v1::SynchronizeRequest call = TakeCall(asked);
                           absl::Status status = CheckCall(call);
                           if (!status.ok()) return done(status);
                           // Texts are stored and shown to people. They are not refused, because
