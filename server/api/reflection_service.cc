@@ -8,11 +8,10 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/descriptor.pb.h"
-#include "grpc/grpc.h"
+#include "server/api/answer_stream.h"
 #include "server/api/reflection.grpc.pb.h"
 #include "server/api/services.h"
 
@@ -38,9 +37,9 @@ void AddFile(const FileDescriptor& file, std::set<const FileDescriptor*>& added,
   response.mutable_file_descriptor_response()->add_file_descriptor_proto(proto.SerializeAsString());
 }
 
-void Answer(const ServerReflectionRequest& request, const std::vector<std::string>& services,
-            ServerReflectionResponse& response) {
-  response.Clear();
+ServerReflectionResponse Answer(const ServerReflectionRequest& request,
+                                const std::vector<std::string>& services) {
+  ServerReflectionResponse response;
   response.set_valid_host(request.host());
   *response.mutable_original_request() = request;
   const DescriptorPool& pool = *DescriptorPool::generated_pool();
@@ -50,7 +49,7 @@ void Answer(const ServerReflectionRequest& request, const std::vector<std::strin
       for (const std::string& service : services) {
         response.mutable_list_services_response()->add_service()->set_name(service);
       }
-      return;
+      return response;
     case ServerReflectionRequest::kFileByFilename:
       file = pool.FindFileByName(request.file_by_filename());
       break;
@@ -62,82 +61,13 @@ void Answer(const ServerReflectionRequest& request, const std::vector<std::strin
   }
   if (file != nullptr) {
     std::set<const FileDescriptor*> added;
-    return AddFile(*file, added, response);
+    AddFile(*file, added, response);
+    return response;
   }
   response.mutable_error_response()->set_error_code(grpc::StatusCode::NOT_FOUND);
   response.mutable_error_response()->set_error_message("the server has no such file or name");
+  return response;
 }
-
-// Reads a request only after the client has read the answer to the one before.
-class Reflection final : public OwnedStream<Reflection, Reactor> {
- public:
-  static Reflection* Start(grpc::CallbackServerContext& context, const Caller& caller,
-                           OpenStreams& streams, const std::vector<std::string>& services) {
-    const std::shared_ptr<Reflection> stream(new Reflection(context, caller, streams, services));
-    stream->Own();
-    stream->StartRead(&stream->request_);
-    return stream.get();
-  }
-
-  ~Reflection() override { grpc_call_unref(call_); }
-
-  void Stop(const absl::Status& reason) override {
-    {
-      platform::MutexLock lock(mutex_);
-      if (!stopped_.ok()) return;
-      stopped_ = reason;
-    }
-    // Ends the outstanding read or write.
-    grpc_call_cancel_with_status(call_, static_cast<grpc_status_code>(reason.code()),
-                                 std::string(reason.message()).c_str(), nullptr);
-  }
-
-  void OnReadDone(bool ok) override {
-    if (!ok) return End();
-    absl::Status status = CheckSmall(request_);  // the answer repeats it
-    if (status.ok()) status = streams_.answers().CheckRoom(client_, kMethod);
-    if (!status.ok()) return End(status);
-    Answer(request_, services_, response_);
-    absl::StatusOr<AnswerBudget::Share> share =
-        streams_.answers().Take(client_, kMethod, response_);
-    if (!share.ok()) return End(share.status());
-    share_ = *std::move(share);
-    StartWrite(&response_);
-  }
-  void OnWriteDone(bool ok) override {
-    response_ = ServerReflectionResponse();  // Clear would keep the memory
-    share_.reset();
-    if (!ok) return End();
-    StartRead(&request_);
-  }
-
- private:
-  Reflection(grpc::CallbackServerContext& context, const Caller& caller, OpenStreams& streams,
-             const std::vector<std::string>& services)
-      : OwnedStream(streams),
-        call_(context.c_call()),
-        client_(ClientOf(context, caller)),
-        services_(services) {
-    grpc_call_ref(call_);
-  }
-
-  void End(absl::Status status = absl::OkStatus()) {
-    {
-      platform::MutexLock lock(mutex_);
-      status.Update(stopped_);
-    }
-    Finish(rpc::ToGrpcStatus(status));  // last: OnDone may be called at any time from here on
-  }
-
-  grpc_call* const call_;  // Stop may be called late
-  const std::string client_;
-  const std::vector<std::string>& services_;
-  ServerReflectionRequest request_;
-  ServerReflectionResponse response_;
-  AnswerBudget::Share share_;  // of response_
-  platform::Mutex mutex_;
-  absl::Status stopped_ ABSL_GUARDED_BY(mutex_);  // the reason; OK while running
-};
 
 class ReflectionService final
     : public grpc::reflection::v1alpha::ServerReflection::CallbackService {
@@ -146,10 +76,17 @@ class ReflectionService final
       : services_(std::move(services)), streams_(streams), calls_(calls) {}
 
   Reactor* ServerReflectionInfo(CallContext* context) override {
-    return calls_.Open<Reactor>(kMethod, context, nullptr,
-                                [&](const Caller& caller) -> absl::StatusOr<Reflection*> {
-                                  return Reflection::Start(*context, caller, streams_, services_);
-                                });
+    const auto handle = [this](const ServerReflectionRequest& request, const std::string& payer,
+                               const auto& done) {
+      absl::Status status = CheckSmall(request);  // the answer repeats it
+      if (status.ok()) status = streams_.answers().CheckRoom(payer, kMethod);
+      if (!status.ok()) return done(status);
+      done(Answer(request, services_));
+    };
+    return calls_.Open<Reactor>(
+        kMethod, context, nullptr, [&](const Caller& caller) -> absl::StatusOr<ReflectionStream*> {
+          return ReflectionStream::Start(handle, streams_, PayerOf(*context, caller), kMethod);
+        });
   }
 
  private:

@@ -18,7 +18,7 @@
 #include "platform/version.h"
 #include "proto/administration_service.grpc.pb.h"
 #include "proto/worker_service.grpc.pb.h"
-#include "server/api/event_stream.h"
+#include "server/api/answer_stream.h"
 #include "server/api/rpc_server.h"
 #include "server/api/testing/test_server.h"
 

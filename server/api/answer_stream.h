@@ -1,0 +1,98 @@
+// AnswerStream: one call of StreamEvents, or of reflection. Requests are handled as they arrive;
+// answers return in the order of the requests.
+//
+// Back-pressure: at most kMaxInFlight requests are in flight between read and answer, so a slow
+// core, or a client that does not read its answers, delays that client and does not fill the
+// server's memory. At most one read and one write are outstanding. Nothing here blocks, so
+// everything runs on the calling thread: gRPC's or the command loop's.
+#ifndef LENGTHWISE_SERVER_API_ANSWER_STREAM_H_
+#define LENGTHWISE_SERVER_API_ANSWER_STREAM_H_
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "grpcpp/support/server_callback.h"
+#include "platform/mutex.h"
+#include "proto/worker_service.pb.h"
+#include "server/api/open_streams.h"
+#include "server/api/reflection.pb.h"
+
+namespace lengthwise::server {
+
+template <typename Request, typename Response, int64_t kInFlight>
+class AnswerStream final : public OwnedStream<AnswerStream<Request, Response, kInFlight>,
+                                              grpc::ServerBidiReactor<Request, Response>> {
+ public:
+  static constexpr int64_t kMaxInFlight = kInFlight;
+
+  // Handles a request and calls the callback once, on any thread.
+  using Handle = std::function<void(Request, std::string caller,
+                                    std::function<void(absl::StatusOr<Response>)>)>;
+
+  // `streams` must outlive the stream. `caller` opened it. Answers of the method `counted` count
+  // for `caller` in the budget; with an empty one they are small.
+  static AnswerStream* Start(Handle handle, OpenStreams& streams, std::string caller,
+                             absl::string_view counted = "");
+
+  void Stop(const absl::Status& reason) override;
+
+  // Called by gRPC.
+  void OnReadDone(bool ok) override;
+  void OnWriteDone(bool ok) override;
+  void OnCancel() override;
+
+ private:
+  struct Answer {
+    Response response;
+    AnswerBudget::Share share;
+  };
+
+  AnswerStream(Handle handle, OpenStreams& streams, std::string caller, absl::string_view counted)
+      : OwnedStream<AnswerStream, grpc::ServerBidiReactor<Request, Response>>(streams),
+        handle_(std::move(handle)),
+        caller_(std::move(caller)),
+        counted_(counted) {}
+
+  // Called with the answer to request number `index`.
+  void OnAnswered(int64_t index, absl::StatusOr<Response> answer);
+  // Starts whatever can start: a read, a write, or the end of the stream.
+  void Proceed();
+
+  const Handle handle_;
+  const std::string caller_;
+  const absl::string_view counted_;
+  Request request_;  // gRPC's while reading_
+  Answer answer_;    // gRPC's while writing_
+
+  platform::Mutex mutex_;
+  bool reading_ ABSL_GUARDED_BY(mutex_) = false;
+  bool writing_ ABSL_GUARDED_BY(mutex_) = false;
+  bool half_closed_ ABSL_GUARDED_BY(mutex_) = false;
+  bool finished_ ABSL_GUARDED_BY(mutex_) = false;
+  // Number of threads that have set reading_ or writing_ but not started the operation yet. Finish
+  // waits for them, because gRPC may call OnDone as soon as all started operations are done.
+  int starting_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Why the stream ends early.
+  absl::Status failure_ ABSL_GUARDED_BY(mutex_);
+  // Answers that are not written yet, by request; absent ones are not known yet. The first belongs
+  // to request number first_.
+  std::deque<std::optional<Answer>> answers_ ABSL_GUARDED_BY(mutex_);
+  int64_t first_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+using EventStream = AnswerStream<v1::StreamEventsRequest, v1::StreamEventsResponse, 16>;
+// Its answers are large: the client has read one before the next is made.
+using ReflectionStream = AnswerStream<grpc::reflection::v1alpha::ServerReflectionRequest,
+                                      grpc::reflection::v1alpha::ServerReflectionResponse, 1>;
+
+}  // namespace lengthwise::server
+
+#endif  // LENGTHWISE_SERVER_API_ANSWER_STREAM_H_
