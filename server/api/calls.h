@@ -125,12 +125,6 @@ class Calls {
   Calls(Gate& gate, const Pools& pools, OpenStreams& streams)
       : gate_(gate), pools_(pools), streams_(streams) {}
 
-  // As Gate::Refuse.
-  void Refuse(const grpc::CallbackServerContext& context, absl::string_view method,
-              std::string resource, const absl::Status& reason) const {
-    gate_.Refuse(context, method, std::move(resource), reason);
-  }
-
   // Serves a unary call. `handle` is
   //   absl::StatusOr<Response>(const Request&, const Caller&), whose result is the answer, or
   //   void(const Request&, const Caller&, Done<Response>), which answers later.

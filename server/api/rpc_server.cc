@@ -162,7 +162,7 @@ RpcServer::RpcServer(const Options& options, std::unique_ptr<Edge> edge, Core& c
              *streams_) {
   services_.push_back(NewExperimentService(core, readers_, transfers_, *streams_, calls_));
   services_.push_back(
-      NewWorkerService(core, worker_transfers_, worker_uploads_, *streams_, calls_));
+      NewWorkerService(core, worker_transfers_, worker_uploads_, *streams_, audit_.get(), calls_));
   services_.push_back(NewFleetService(core, calls_));
   services_.push_back(NewCatalogueService(options.catalogue, calls_));
   services_.push_back(NewAdministrationService(core.backups(), transfers_, calls_));

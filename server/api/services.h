@@ -13,6 +13,7 @@
 #include "server/api/open_streams.h"
 #include "server/api/push_stream.h"
 #include "server/coordination/core.h"
+#include "server/security/audit_trail.h"
 #include "server/security/token_store.h"
 #include "specification/catalogues.h"
 
@@ -24,10 +25,10 @@ std::unique_ptr<grpc::Service> NewExperimentService(Core& core, platform::WorkPo
                                                     OpenStreams& streams, Calls& calls);
 
 // `downloads` and `uploads` serve only workers' checkpoints, one direction each, so that neither
-// users who download models nor a resuming fleet delay uploads.
+// users who download models nor a resuming fleet delay uploads. `audit` null: nothing is recorded.
 std::unique_ptr<grpc::Service> NewWorkerService(Core& core, TransferThreads& downloads,
                                                 TransferThreads& uploads, OpenStreams& streams,
-                                                Calls& calls);
+                                                AuditTrail* audit, Calls& calls);
 
 std::unique_ptr<grpc::Service> NewFleetService(Core& core, Calls& calls);
 

@@ -108,8 +108,13 @@ void MakeTextPrintable(v1::StreamEventsRequest& request) {
 class WorkerService final : public v1::WorkerService::CallbackService {
  public:
   WorkerService(Core& core, TransferThreads& downloads, TransferThreads& uploads,
-                OpenStreams& streams, Calls& calls)
-      : core_(core), downloads_(downloads), uploads_(uploads), streams_(streams), calls_(calls) {}
+                OpenStreams& streams, AuditTrail* audit, Calls& calls)
+      : core_(core),
+        downloads_(downloads),
+        uploads_(uploads),
+        streams_(streams),
+        audit_(audit),
+        calls_(calls) {}
 
   UnaryReactor* Synchronize(CallContext* context, const v1::SynchronizeRequest* request,
                             v1::SynchronizeResponse* response) override {
@@ -153,11 +158,11 @@ class WorkerService final : public v1::WorkerService::CallbackService {
                 MakeTextPrintable(asked);
                 // Only for the audit log: Store checks the lease again and answers with a refusal,
                 // and the stream continues.
-                if (!asked.events().empty()) {
+                if (audit_ != nullptr && !asked.events().empty()) {
                   const absl::Status status =
                       core_.lease_ids().Check(asked.lease_id(), asked.fencing_token(), by);
                   if (!status.ok()) {
-                    calls_.Refuse(*context, kMethod, asked.events(0).trial(), status);
+                    audit_->Refuse(*context, kMethod, asked.events(0).trial(), status);
                   }
                 }
                 const auto bytes = static_cast<int64_t>(asked.ByteSizeLong() +
@@ -230,6 +235,7 @@ class WorkerService final : public v1::WorkerService::CallbackService {
   TransferThreads& downloads_;
   TransferThreads& uploads_;
   OpenStreams& streams_;
+  AuditTrail* const audit_;
   Calls& calls_;
 };
 
@@ -237,8 +243,8 @@ class WorkerService final : public v1::WorkerService::CallbackService {
 
 std::unique_ptr<grpc::Service> NewWorkerService(Core& core, TransferThreads& downloads,
                                                 TransferThreads& uploads, OpenStreams& streams,
-                                                Calls& calls) {
-  return std::make_unique<WorkerService>(core, downloads, uploads, streams, calls);
+                                                AuditTrail* audit, Calls& calls) {
+  return std::make_unique<WorkerService>(core, downloads, uploads, streams, audit, calls);
 }
 
 }  // namespace lengthwise::server

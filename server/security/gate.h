@@ -73,12 +73,6 @@ class Gate {
                                         absl::string_view method,
                                         const google::protobuf::Message* request);
 
-  // Adds a refusal within an admitted call, which continues, to the audit log.
-  void Refuse(const grpc::CallbackServerContext& context, absl::string_view method,
-              std::string resource, const absl::Status& reason) const {
-    if (audit_ != nullptr) audit_->Refuse(context, method, std::move(resource), reason);
-  }
-
   // Checks for an open stream that its caller would still be admitted. UNAUTHENTICATED if its token
   // was revoked or has expired, or if it has none and the server now asks for one.
   absl::Status Recheck(const Caller& caller);
