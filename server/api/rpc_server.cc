@@ -106,33 +106,34 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(Options options, Cor
         });
   }
   if (server->edge_ == nullptr) return server;
-  server->edge_->Start(std::move(acceptor),
-                       [gate = &server->gate_, calls = options.gate.quotas.calls_per_second](
-                           const Peer& peer, absl::string_view method,
-                           absl::string_view authorization) -> absl::StatusOr<Edge::Account> {
-                         ASSIGN_OR_RETURN(const Caller caller,
-                                          gate->Meet(peer, method, authorization));
-                         Edge::Account account = {.name = caller.principal};
-                         // A fleet shares one token, or none.
-                         const bool is_fleet = caller.role == v1::WORKER || caller.token_id.empty();
-                         if (is_fleet) {
-                           account.name += " and its workers";
-                           account.most_streams = kFleetStreams;
-                           return account;
-                         }
-                         account.most_connections = 0.5;
-                         if (caller.role == v1::ADMIN) {
-                           account.name += " as an administrator";  // who may also be a worker
-                         } else {
-                           account.most_message_bytes = rpc::kMaxClientRequestBytes;
-                         }
-                         // Calls beyond the quota are told so, up to twice of it. Each costs gRPC
-                         // 70 us.
-                         if (calls > 0) {
-                           account.stream_rate = std::min(account.stream_rate, 2 * calls);
-                         }
-                         return account;
-                       });
+  server->edge_->Start(
+      std::move(acceptor),
+      [gate = &server->gate_, calls = options.gate.quotas.calls_per_second](
+          const Peer& peer, absl::string_view method,
+          absl::string_view authorization) -> absl::StatusOr<Edge::Account> {
+        ASSIGN_OR_RETURN(const Caller caller, gate->Meet(peer, method, authorization));
+        Edge::Account account = {.name = caller.principal};
+        // A fleet shares one token, or none.
+        const bool is_fleet = caller.role == v1::WORKER || caller.token_id.empty();
+        if (is_fleet) {
+          account.name += " and its workers";
+          account.limits.most_streams = kFleetStreams;
+          return account;
+        }
+        account.most_connections = 0.5;
+        if (caller.role == v1::ADMIN) {
+          account.name += " as an administrator";  // who may also be a worker
+        } else {
+          account.limits.most_message_bytes = rpc::kMaxClientRequestBytes;
+        }
+        // Calls beyond the quota are told so, up to twice of it. Each costs gRPC 70 us.
+        if (calls > 0) {
+          using Principal = FrameGuard::Principal;
+          account.limits.new_streams = platform::TokenBucket(
+              std::min(Principal::kStreamRate, 2 * calls), Principal::kStreamBurst);
+        }
+        return account;
+      });
   return server;
 }
 

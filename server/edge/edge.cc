@@ -37,8 +37,6 @@ constexpr size_t kKeptBytes = 4 << 10;
 // KeyUpdates of TLS 1.3 on one connection. Each costs as much as a large record; an honest client
 // needs one in 400 GB.
 constexpr int kMostKeyUpdates = 1000;
-// New streams that a principal may open at once after a pause.
-constexpr double kStreamBurst = 2'000;
 // The number of admitted addresses that are remembered.
 constexpr size_t kMostAdmitted = 10'000;
 // The client's socket and both ends of the pair.
@@ -449,10 +447,7 @@ void Edge::Open(int client, const std::string& address, std::string shown, bool 
                          admit_(*connections_.at(id)->peer, method, authorization));
         std::shared_ptr<FrameGuard::Principal>& principal = principals_[account.name];
         if (principal == nullptr) {
-          principal = std::make_shared<FrameGuard::Principal>(FrameGuard::Principal{
-              .most_streams = account.most_streams,
-              .most_message_bytes = account.most_message_bytes,
-              .new_streams = platform::TokenBucket(account.stream_rate, kStreamBurst)});
+          principal = std::make_shared<FrameGuard::Principal>(account.limits);
         }
         const auto has = static_cast<double>(principal->connections);
         if (has < account.most_connections * static_cast<double>(most_connections_)) {

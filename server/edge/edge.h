@@ -62,12 +62,10 @@ class Edge {
     // principal that has most loses its largest connection.
     int64_t message_bytes = int64_t{256} << 20;
   };
-  // Whose calls count together, and what they may take (FrameGuard::Principal).
+  // Whose calls count together, and what they may take.
   struct Account {
     std::string name;
-    int64_t most_streams = 8192;
-    int64_t most_message_bytes = 8 << 20;
-    double stream_rate = 20'000;
+    FrameGuard::Principal limits;
     // Of all connections.
     double most_connections = 1;
   };

@@ -218,9 +218,9 @@ TEST(Edge, DefaultLimitsAreDocumented) {
   EXPECT_EQ(options.message_bytes, 256 << 20);
   EXPECT_EQ(options.limits.streams, 16);
   EXPECT_EQ(options.limits.stream_rate, 20);
-  EXPECT_EQ(Edge::Account().most_streams, 8192);
-  EXPECT_EQ(Edge::Account().stream_rate, 20'000);
-  EXPECT_EQ(Edge::Account().most_message_bytes, 8 << 20);
+  EXPECT_EQ(Edge::Account().limits.most_streams, 8192);
+  EXPECT_EQ(FrameGuard::Principal::kStreamRate, 20'000);
+  EXPECT_EQ(Edge::Account().limits.most_message_bytes, 8 << 20);
   EXPECT_EQ(options.limits.health_message_bytes, 256);
   EXPECT_EQ(options.limits.control_rate, 100);
   EXPECT_EQ(options.limits.header_bytes, 16 << 10);

@@ -45,11 +45,13 @@ class FrameGuard {
  public:
   // What the trusted connections of one principal share: more connections bring no more of it.
   struct Principal {
+    static constexpr double kStreamRate = 20'000, kStreamBurst = 2'000;
+
     int64_t most_streams = 8192;
-    int64_t open_streams = 0;
     // Bytes of a message, without the five-byte prefix.
     int64_t most_message_bytes = 8 << 20;
-    platform::TokenBucket new_streams{20'000, 20'000};
+    platform::TokenBucket new_streams{kStreamRate, kStreamBurst};
+    int64_t open_streams = 0;
     int64_t message_bytes = 0;  // the edge's
     int64_t connections = 0;    // the edge's
   };
