@@ -580,7 +580,8 @@ void Edge::Relay(Connection& connection) {
       if (!FromClient(connection, moved)) return Destroy(connection);
       NoteTrust(connection);
       if (connection.state == State::kRelaying) {
-        CountMessages(connection, connection.guard.held_bytes());
+        CountMessages(connection, connection.guard.held_bytes() +
+                                      static_cast<int64_t>(connection.to_client.size()));
       }
       if (message_bytes_ > options_.message_bytes) RefuseLargestMessages();
     }

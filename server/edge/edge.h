@@ -58,8 +58,8 @@ class Edge {
     // Maximum number of untrusted connections, in total and per address (IPv6: per /64 network).
     int64_t untrusted_connections = 512;
     int64_t untrusted_connections_per_address = 128;
-    // Maximum memory of incomplete messages and headers on all connections together. Beyond it, the
-    // principal that has most loses its largest connection.
+    // Maximum memory of incomplete messages, headers, and answers that clients do not read, on all
+    // connections together. Beyond it, the principal that has most loses its largest connection.
     int64_t message_bytes = int64_t{256} << 20;
   };
   // Whose calls count together, and what they may take.
@@ -131,7 +131,7 @@ class Edge {
   bool FromClient(Connection& connection, bool& moved);
   bool Flush(Connection& connection, bool& moved);
   void NoteTrust(Connection& connection);
-  // Sets the memory of the connection's incomplete messages.
+  // Sets the memory of the connection that counts in Options::message_bytes.
   void CountMessages(Connection& connection, int64_t bytes);
   void RefuseLargestMessages();
   // Sends `reason` to the client, ends gRPC's side, and closes the connection once it is sent.

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -45,6 +46,47 @@ class FakeGrpc final : public grpc::experimental::ExternalConnectionAcceptor {
 
  private:
   std::vector<platform::Descriptor> connections_;
+};
+
+// Stands for a gRPC whose answers have no end. It counts the connections that it has lost.
+class EndlessAnswers final : public grpc::experimental::ExternalConnectionAcceptor {
+ public:
+  explicit EndlessAnswers(std::atomic<int>& lost) : lost_(lost) {}
+  ~EndlessAnswers() override {
+    for (std::thread& each : writers_) each.join();
+  }
+  void HandleNewConnection(NewConnectionParameters* parameters) override {
+    writers_.emplace_back([this, connection = platform::Descriptor(parameters->fd)] {
+      Answer(connection.get());
+      ++lost_;
+    });
+  }
+
+ private:
+  static void Answer(int connection) {
+    std::string waiting = {0, 0, 0, 4, 0, 0, 0, 0, 0};  // SETTINGS
+    bool has_call = false;
+    while (true) {
+      std::array<char, 1000> bytes;
+      const ssize_t received = recv(connection, bytes.data(), bytes.size(), 0);
+      if (received == 0 || (received < 0 && errno != EAGAIN)) return;
+      // More than the preface.
+      has_call = has_call || received > 24;
+      const ssize_t sent = send(connection, waiting.data(), waiting.size(), MSG_NOSIGNAL);
+      if (sent < 0 && errno != EAGAIN) return;
+      if (sent > 0) waiting.erase(0, sent);
+      // A frame of 16,000 bytes whose type nobody knows.
+      if (waiting.empty() && has_call) {
+        waiting = std::string{0, 0x3e, static_cast<char>(0x80), 100, 0, 0, 0, 0, 0};
+        waiting.resize(9 + 16'000);
+      } else {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }
+    }
+  }
+
+  std::atomic<int>& lost_;
+  std::vector<std::thread> writers_;
 };
 
 // The servers of these tests know two tokens.
@@ -196,6 +238,20 @@ TEST(Edge, PrincipalGetsItsPartOfTheConnections) {
   EXPECT_TRUE(IsOpen(connections[0]));
   EXPECT_TRUE(IsOpen(connections[1]));
   Call(other, "good", "a message has");
+}
+
+TEST(Edge, AnswersThatAreNotReadEndTheConnection) {
+  std::atomic<int> lost = 0;
+  const auto edge = Edge::Listen({.listen = "127.0.0.1:0", .message_bytes = 100'000});
+  ASSERT_TRUE(edge.ok()) << edge.status();
+  (*edge)->Start(std::make_unique<EndlessAnswers>(lost), Admit);
+  const platform::Descriptor connection = Connect(**edge, "127.0.0.2");
+  Call(connection, "good", "a message has");
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  while (lost == 0 && std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  EXPECT_EQ(lost, 1);
 }
 
 TEST(Edge, RefusedCallsKeepNoConnection) {

@@ -26,6 +26,8 @@ constexpr int64_t kFrameCost = 256;
 // A smaller DATA frame that does not end its stream is tiny: its bytes cost gRPC up to a hundred
 // times their number.
 constexpr uint32_t kTinyData = 64;
+// Most messages of a call that are smaller. gRPC needs seventy bytes for each that nobody reads.
+constexpr int kMostTinyMessages = 100;
 // Pause before a principal that has its most streams is looked at again.
 constexpr absl::Duration kLookAgain = absl::Milliseconds(100);
 constexpr absl::string_view kHealthCheck = "/grpc.health.v1.Health/Check";
@@ -276,6 +278,11 @@ void FrameGuard::TakeMessageBytes(Stream& stream, absl::string_view bytes) {
     stream.received += static_cast<int64_t>(part);
     bytes.remove_prefix(part);
     if (stream.received == stream.size) {
+      if (stream.size < kTinyData && ++stream.tiny_messages > kMostTinyMessages) {
+        stream.refusal = absl::ResourceExhaustedError(
+            absl::StrCat("a call has at most ", kMostTinyMessages, " messages of less than ",
+                         kTinyData, " bytes"));
+      }
       held_bytes_ -= std::exchange(stream.held, 0);
       stream.prefix = 0;
       stream.size = 0;

@@ -118,6 +118,7 @@ class FrameGuard {
     int64_t received = 0;
     int64_t held = 0;
     int64_t block = 0;
+    int tiny_messages = 0;  // so far
     bool client_ended = false;
     bool server_answered = false;
     bool server_ended = false;

@@ -353,6 +353,22 @@ TEST_F(FrameGuardTest, LargeMessageEndsItsCallEarly) {
   EXPECT_EQ(Client(other), other);
 }
 
+// A call whose handler reads no more than one would keep thousands.
+TEST_F(FrameGuardTest, CallWithManyTinyMessagesEnds) {
+  Trust();
+  std::string hundred, large;
+  for (int i = 0; i < 100; ++i) {
+    hundred += Message(i % 64);
+    large += Message(64);
+  }
+  EXPECT_THAT(Client(Frame(kData, 0, 1, hundred) + Frame(kData, 0, 1, large)),
+              testing::Not(HasSubstr(ResetOf(1))));
+  EXPECT_THAT(Client(Frame(kData, 0, 1, Message(0) + std::string(64, 'x'))),
+              testing::EndsWith(ResetOf(1)));
+  EXPECT_THAT(Told(), HasSubstr("a call has at most 100 messages of less than 64 bytes"));
+  EXPECT_EQ(guard_.held_bytes(), 0);
+}
+
 TEST_F(FrameGuardTest, LargeMessageAfterAnAnswerIsReset) {
   Trust();
   Server(Frame(kHeaders, kEndHeaders, 1, "headers"));
