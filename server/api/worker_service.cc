@@ -1,13 +1,11 @@
 // lengthwise.v1.WorkerService, implemented with the core.
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "google/protobuf/descriptor.h"
 #include "platform/printable_text.h"
 #include "platform/status_macros.h"
 #include "proto/printable_message.h"
@@ -76,32 +74,11 @@ absl::Status CheckBatch(const v1::StreamEventsRequest& batch) {
       "; accepted: at most ", kMostRepeatedBytes, " and ", kMaxEvents));
 }
 
-bool HasText(const google::protobuf::Descriptor& message) {
-  for (int i = 0; i < message.field_count(); ++i) {
-    const google::protobuf::FieldDescriptor& field = *message.field(i);
-    if (field.type() == google::protobuf::FieldDescriptor::TYPE_STRING) return true;
-    if (field.message_type() != nullptr && HasText(*field.message_type())) return true;
-  }
-  return false;
-}
-
-// By field number in Event's oneof.
-std::set<int> FactsWithText() {
-  std::set<int> facts;
-  const google::protobuf::OneofDescriptor& fact = *v1::Event::descriptor()->oneof_decl(0);
-  for (int i = 0; i < fact.field_count(); ++i) {
-    if (HasText(*fact.field(i)->message_type())) facts.insert(fact.field(i)->number());
-  }
-  return facts;
-}
-
-// Only facts with text are made printable: there are millions of points, and walking a message by
-// reflection is expensive. Names outside the facts either match a trial and its lease or are
-// refused.
+// There are millions of points, which have no text, and walking a message by reflection is
+// expensive.
 void MakeTextPrintable(v1::StreamEventsRequest& request) {
-  static const std::set<int>* const with_text = new std::set<int>(FactsWithText());
   for (v1::Event& event : *request.mutable_events()) {
-    if (with_text->contains(event.fact_case())) MakePrintable(event);
+    if (!event.has_training_points()) MakePrintable(event);
   }
 }
 
