@@ -1,7 +1,6 @@
 // grpc.reflection.v1alpha.ServerReflection for callers with a token. gRPC's own service admits
 // everyone and holds a thread for each stream.
 #include <memory>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,16 +26,6 @@ using Reactor = grpc::ServerBidiReactor<ServerReflectionRequest, ServerReflectio
 constexpr absl::string_view kMethod =
     "grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo";
 
-// Appends the file after those that it imports.
-void AddFile(const FileDescriptor& file, std::set<const FileDescriptor*>& added,
-             ServerReflectionResponse& response) {
-  if (!added.insert(&file).second) return;
-  for (int i = 0; i < file.dependency_count(); ++i) AddFile(*file.dependency(i), added, response);
-  google::protobuf::FileDescriptorProto proto;
-  file.CopyTo(&proto);
-  response.mutable_file_descriptor_response()->add_file_descriptor_proto(proto.SerializeAsString());
-}
-
 ServerReflectionResponse Answer(const ServerReflectionRequest& request,
                                 const std::vector<std::string>& services) {
   ServerReflectionResponse response;
@@ -60,8 +49,10 @@ ServerReflectionResponse Answer(const ServerReflectionRequest& request,
       break;  // the API has no extensions
   }
   if (file != nullptr) {
-    std::set<const FileDescriptor*> added;
-    AddFile(*file, added, response);
+    google::protobuf::FileDescriptorProto proto;
+    file->CopyTo(&proto);
+    *response.mutable_file_descriptor_response()->add_file_descriptor_proto() =
+        proto.SerializeAsString();
     return response;
   }
   response.mutable_error_response()->set_error_code(grpc::StatusCode::NOT_FOUND);

@@ -259,15 +259,12 @@ void FrameGuard::Refuse(uint32_t id, const absl::Status& status) {
 void FrameGuard::TakeMessageBytes(Stream& stream, absl::string_view bytes) {
   const int64_t most =
       stream.is_health_check ? limits_.health_message_bytes : principal_->most_message_bytes;
+  const int most_messages = stream.is_health_check ? 1 : kMostTinyMessages;
   while (!bytes.empty() && stream.refusal.ok()) {
     if (stream.prefix < kPrefixBytes) {
       if (stream.prefix > 0) stream.size = stream.size << 8 | static_cast<uint8_t>(bytes[0]);
       bytes.remove_prefix(1);
       if (++stream.prefix < kPrefixBytes) continue;
-      if (std::exchange(stream.health_message_came, stream.is_health_check)) {
-        stream.refusal = absl::ResourceExhaustedError("a health check has one message");
-        return;
-      }
       if (stream.size > most) {
         stream.refusal = absl::ResourceExhaustedError(
             absl::StrCat("a message has ", stream.size, " bytes; accepted: at most ", most));
@@ -278,10 +275,10 @@ void FrameGuard::TakeMessageBytes(Stream& stream, absl::string_view bytes) {
     stream.received += static_cast<int64_t>(part);
     bytes.remove_prefix(part);
     if (stream.received == stream.size) {
-      if (stream.size < kTinyData && ++stream.tiny_messages > kMostTinyMessages) {
+      const bool is_tiny = stream.size < kTinyData || stream.is_health_check;
+      if (is_tiny && ++stream.messages > most_messages) {
         stream.refusal = absl::ResourceExhaustedError(
-            absl::StrCat("a call has at most ", kMostTinyMessages, " messages of less than ",
-                         kTinyData, " bytes"));
+            absl::StrCat("such a call has at most ", most_messages, " small messages"));
       }
       held_bytes_ -= std::exchange(stream.held, 0);
       stream.prefix = 0;

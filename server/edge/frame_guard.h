@@ -118,13 +118,11 @@ class FrameGuard {
     int64_t received = 0;
     int64_t held = 0;
     int64_t block = 0;
-    int tiny_messages = 0;  // so far
+    int messages = 0;  // that have come; without large ones
     bool client_ended = false;
     bool server_answered = false;
     bool server_ended = false;
-    // A health check of an untrusted connection, and its one message has come.
-    bool is_health_check = false;
-    bool health_message_came = false;
+    bool is_health_check = false;  // of an untrusted connection
     // Why its message is not accepted: the stream ends with the current frame.
     absl::Status refusal;
   };

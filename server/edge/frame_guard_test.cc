@@ -248,7 +248,7 @@ TEST_F(FrameGuardTest, HealthCheckPassesWithOneSmallMessage) {
   const std::string check = OpenStream(1) + Frame(kData, 0, 1, Message(100));
   EXPECT_EQ(Client(check), check);
   EXPECT_THAT(Client(Frame(kData, 0, 1, Message(0))), testing::EndsWith(ResetOf(1)));
-  EXPECT_THAT(Told(), HasSubstr("a health check has one message"));
+  EXPECT_THAT(Told(), HasSubstr("such a call has at most 1 small message"));
   const std::string start = OpenStream(3) + Frame(kData, 0, 3, Message(101).substr(0, 9));
   EXPECT_EQ(Client(start), start + ResetOf(3));
   EXPECT_FALSE(guard_.is_trusted());
@@ -365,7 +365,7 @@ TEST_F(FrameGuardTest, CallWithManyTinyMessagesEnds) {
               testing::Not(HasSubstr(ResetOf(1))));
   EXPECT_THAT(Client(Frame(kData, 0, 1, Message(0) + std::string(64, 'x'))),
               testing::EndsWith(ResetOf(1)));
-  EXPECT_THAT(Told(), HasSubstr("a call has at most 100 messages of less than 64 bytes"));
+  EXPECT_THAT(Told(), HasSubstr("such a call has at most 100 small messages"));
   EXPECT_EQ(guard_.held_bytes(), 0);
 }
 
