@@ -29,8 +29,6 @@ constexpr size_t kMostCallBytes = 1 << 20;
 constexpr size_t kMostKeptBytes = 4 << 10;
 // A longer reason is cut. It is stored for each trial of the lease.
 constexpr size_t kMostReleaseReasonBytes = 4 << 10;
-// Maximum size of a name that an answer to StreamEvents repeats, in bytes.
-constexpr size_t kMostRepeatedBytes = 1 << 10;
 
 // Takes the request from gRPC, which would keep it until the answer, without unknown fields.
 v1::SynchronizeRequest TakeCall(const v1::SynchronizeRequest& request) {
@@ -62,16 +60,6 @@ absl::Status CheckCall(const v1::SynchronizeRequest& call) {
   }
   return rpc::InvalidField(
       "wait", absl::StrCat("is ", seconds, " s and ", nanos, " ns; accepted: 0 to 60 s"));
-}
-
-// OK unless the answer would repeat long names, or only to forget the events would take long.
-absl::Status CheckBatch(const v1::StreamEventsRequest& batch) {
-  const size_t names =
-      batch.lease_id().size() + (batch.events().empty() ? 0 : batch.events(0).trial().size());
-  if (names <= kMostRepeatedBytes && batch.events_size() <= kMaxEvents) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      "the lease and the trial have ", names, " bytes, the events are ", batch.events_size(),
-      "; accepted: at most ", kMostRepeatedBytes, " and ", kMaxEvents));
 }
 
 // There are millions of points, which have no text, and walking a message by reflection is
@@ -130,8 +118,8 @@ class WorkerService final : public v1::WorkerService::CallbackService {
           return EventStream::Start(
               [this, context, kMethod](v1::StreamEventsRequest asked, std::string by,
                                        Done<v1::StreamEventsResponse> done) {
-                absl::Status accepted = CheckBatch(asked);
-                if (!accepted.ok()) return done(accepted);
+                // Even to forget them would keep the command loop.
+                if (asked.events_size() > kMaxEvents) return done(CheckEvents(asked));
                 MakeTextPrintable(asked);
                 // Only for the audit log: Store checks the lease again and answers with a refusal,
                 // and the stream continues.

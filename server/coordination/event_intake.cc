@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "platform/failpoint.h"
+#include "platform/printable_text.h"
 #include "platform/status_macros.h"
 #include "proto/length_accuracies.h"
 #include "proto/timestamps.h"
@@ -19,14 +20,18 @@ EventIntake::EventIntake(Ledger& ledger, ArtifactStore& artifacts, const LeaseId
 
 absl::StatusOr<v1::StreamEventsResponse> EventIntake::Store(const v1::StreamEventsRequest& request,
                                                             const std::string& caller) {
+  // Longer names fit no lease and no trial, and the answer may stay unread.
+  const auto short_text = [](absl::string_view text) {
+    return std::string(platform::Utf8Prefix(text, 1000));
+  };
   v1::StreamEventsResponse response;
-  response.set_lease_id(request.lease_id());
+  response.set_lease_id(short_text(request.lease_id()));
   const auto refuse = [&](v1::StreamEventsResponse::Refusal refusal, absl::string_view detail) {
     response.set_refusal(refusal);
-    response.set_detail(std::string(detail));
+    response.set_detail(short_text(detail));
     return response;
   };
-  if (!request.events().empty()) response.set_trial(request.events(0).trial());
+  if (!request.events().empty()) response.set_trial(short_text(request.events(0).trial()));
   if (absl::Status status = CheckEvents(request); !status.ok()) {
     return refuse(v1::StreamEventsResponse::INVALID, status.message());
   }
