@@ -57,6 +57,15 @@ TEST(CallsTest, SlowReadsDelayNoOtherRpc) {
   for (std::thread& reader : readers) reader.join();
 }
 
+TEST(CallsTest, WorkersOfAPrincipalPayTogether) {
+  const grpc::CallbackServerContext context;
+  const std::string one =
+      PayerOf(context, {.principal = "ada", .role = v1::WORKER, .token_id = "1"});
+  EXPECT_EQ(PayerOf(context, {.principal = "ada", .role = v1::WORKER, .token_id = "2"}), one);
+  EXPECT_NE(PayerOf(context, {.principal = "ada", .role = v1::VIEWER, .token_id = "3"}), one);
+  EXPECT_NE(PayerOf(context, {.principal = "grace", .role = v1::WORKER, .token_id = "4"}), one);
+}
+
 TEST(CallsTest, RequestsThatWaitForAThreadAreLimited) {
   TestServer server;
   const std::string trial_name = server.AddExperiment("grid", 1) + "/trials/t0";
