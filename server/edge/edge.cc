@@ -429,9 +429,13 @@ bool Edge::MakeRoom(const std::string& address) {
     EdgeLog().Warning(absl::StrCat("the server is at its limit: ", connections_.size(),
                                    " connections, ", untrusted_, " of them without a valid call"));
     if (untrusted_ == 0) return false;
-    const auto largest = absl::c_max_element(addresses_, [](const auto& a, const auto& b) {
-      return a.second.untrusted.size() < b.second.untrusted.size();
-    });
+    // Of equal ones the oldest, so that a newcomer has the time to show its token.
+    const auto order = [](const auto& address) {
+      const std::list<Connection*>& here = address.second.untrusted;
+      return std::make_pair(here.size(), here.empty() ? uint64_t{0} : -here.front()->id);
+    };
+    const auto largest = absl::c_max_element(
+        addresses_, [&](const auto& a, const auto& b) { return order(a) < order(b); });
     Destroy(*largest->second.untrusted.front());
   }
   return true;

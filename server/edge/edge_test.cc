@@ -206,6 +206,18 @@ TEST(Edge, ConnectionsStayWithinTheLimit) {
   EXPECT_TRUE(IsOpen(connections.back()));
 }
 
+TEST(Edge, NewcomersReplaceTheOldestConnections) {
+  const auto edge = Edge::Listen({.listen = "127.0.0.1:0", .connections = 4});
+  ASSERT_TRUE(edge.ok()) << edge.status();
+  Start(**edge);
+  std::vector<platform::Descriptor> connections;
+  for (int i = 0; i < 40; ++i) {
+    connections.push_back(Connect(**edge, ("127.0.1." + std::to_string(i + 1)).c_str()));
+  }
+  EXPECT_EQ(AwaitOpen(connections, 4), 4);
+  for (int i = 0; i < 40; ++i) EXPECT_EQ(IsOpen(connections[i]), i >= 36) << i;
+}
+
 TEST(Edge, ConnectionsWithAValidCallAreKept) {
   const auto edge = Edge::Listen({.listen = "127.0.0.1:0", .connections = 4});
   ASSERT_TRUE(edge.ok()) << edge.status();
