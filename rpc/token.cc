@@ -5,9 +5,13 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "platform/files.h"
 #include "platform/sha256.h"
@@ -37,6 +41,16 @@ absl::StatusOr<TokenText> ParseTokenText(absl::string_view text) {
   return absl::InvalidArgumentError(absl::StrCat("this is no token; expected lw_, ", kTokenIdDigits,
                                                  " digits, _ and ", kTokenSecretDigits,
                                                  " digits, all hexadecimal and lower-case"));
+}
+
+bool IsWebToken(absl::string_view text) {
+  // The base64url of a JSON object begins so.
+  if (text.size() > kMaxTokenBytes || !absl::StartsWith(text, "ey")) return false;
+  const std::vector<absl::string_view> parts = absl::StrSplit(text, '.');
+  const auto is_digit = [](char c) { return absl::ascii_isalnum(c) || c == '-' || c == '_'; };
+  return parts.size() == 3 && absl::c_all_of(parts, [&](absl::string_view part) {
+           return !part.empty() && absl::c_all_of(part, is_digit);
+         });
 }
 
 bool IsTokenId(absl::string_view text) { return platform::IsHex(text, kTokenIdDigits); }
@@ -81,14 +95,14 @@ absl::StatusOr<std::string> ReadTokenFile(const std::string& path) {
         absl::StrCat("other users may read the token file ", path, "; run `chmod 600 ", path, "`"));
   }
   // Reads no more than a token can have: the path may name a large file.
-  if (status.st_size > 4096) {
+  if (status.st_size > static_cast<off_t>(kMaxTokenBytes)) {
     return absl::InvalidArgumentError(absl::StrCat("the token file ", path, " holds no token"));
   }
   ASSIGN_OR_RETURN(std::string content, platform::ReadFile(path));
   std::string text(absl::StripAsciiWhitespace(content));
-  if (!ParseTokenText(text).ok()) {
+  if (!ParseTokenText(text).ok() && !IsWebToken(text)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("the token file ", path, " holds no token such as lw_...; ask an ",
+        absl::StrCat("the token file ", path, " holds no token such as lw_... or a JWT; ask an ",
                      "administrator for one, or make one with `lengthwise auth create-token`"));
   }
   return text;

@@ -22,6 +22,8 @@ namespace lengthwise::rpc {
 
 inline constexpr size_t kTokenIdDigits = 12;
 inline constexpr size_t kTokenSecretDigits = 64;
+// Maximum size of a token file, and of a JWT.
+inline constexpr size_t kMaxTokenBytes = 8 << 10;
 // Metadata that carries a token: "authorization: Bearer lw_...".
 inline constexpr char kAuthorizationKey[] = "authorization";
 inline constexpr char kBearerPrefix[] = "Bearer ";
@@ -41,6 +43,10 @@ std::string FormatTokenText(const TokenText& token);
 // space. The message never repeats the input, which may be a secret.
 absl::StatusOr<TokenText> ParseTokenText(absl::string_view text);
 
+// Returns true if the text has the form of a JWT (RFC 7519), which identity providers make and some
+// servers accept.
+bool IsWebToken(absl::string_view text);
+
 // Returns true if the text has the form of a token's id.
 bool IsTokenId(absl::string_view text);
 
@@ -48,7 +54,7 @@ bool IsTokenId(absl::string_view text);
 // exists, so that no token is overwritten by accident.
 absl::Status WriteTokenFile(const std::string& path, absl::string_view token_text);
 
-// Returns the token in a file, without surrounding white space. Errors name the file and the
+// Returns the token or JWT in a file, without surrounding white space. Errors name the file and the
 // remedy: NOT_FOUND; FAILED_PRECONDITION if group or others can read it; INVALID_ARGUMENT if it
 // holds no token.
 absl::StatusOr<std::string> ReadTokenFile(const std::string& path);

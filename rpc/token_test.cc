@@ -44,6 +44,20 @@ TEST(TokenText, MalformedTextIsRefusedAndNotRepeated) {
   }
 }
 
+constexpr char kWebToken[] = "eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJzYW0ifQ.c2ln-bmF0_dXJl";
+
+TEST(WebToken, HasThreePartsOfBase64Url) {
+  const std::string text = kWebToken;
+  EXPECT_TRUE(IsWebToken(text));
+  EXPECT_FALSE(IsWebToken(FormatTokenText(kToken)));
+  for (const std::string& wrong :
+       {std::string(), std::string("ey"), std::string("ey.."), std::string("eyJ.a."), text + "=",
+        text + ".a", text + "\n", " " + text, text.substr(1), "eyJ." + text.substr(4) + "\xc3",
+        text + std::string(kMaxTokenBytes, 'a')}) {
+    EXPECT_FALSE(IsWebToken(wrong)) << wrong;
+  }
+}
+
 std::string Token(char digit) {
   return FormatTokenText({std::string(12, digit), std::string(64, digit)});
 }
@@ -62,6 +76,14 @@ TEST(TokenFile, WrittenFileIsReadableByOwnerOnly) {
   ASSERT_EQ(stat(path.c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 0777, 0600u);
   EXPECT_EQ(ReadTokenFile(path).value(), Token('1'));
+}
+
+TEST(TokenFile, MayHoldAWebToken) {
+  const std::string path = Path();
+  // Larger than a token of the server.
+  const std::string text = kWebToken + std::string(6000, 'a');
+  ASSERT_TRUE(WriteTokenFile(path, text).ok());
+  EXPECT_EQ(ReadTokenFile(path).value(), text);
 }
 
 TEST(TokenFile, DoesNotOverwriteExistingFile) {

@@ -12,6 +12,7 @@
 #include "client/display/numbers.h"
 #include "models/python_network/process.h"
 #include "platform/version.h"
+#include "rpc/token.h"
 
 namespace lengthwise::client {
 namespace {
@@ -61,6 +62,8 @@ Findings AskServer(const rpc::Settings& settings) {
   }
   ServiceAnswers answers;
   answers.address = settings.Value("server");
+  const std::string& token = settings.Value("token_file");
+  answers.has_web_token = rpc::IsWebToken(rpc::ReadTokenFile(token).value_or(""));
   answers.caller = (*connection)->GetCaller();
   if (settings["server"].origin == "default" && NothingListens(answers.caller.status())) {
     return {{Verdict::kSkipped, "server",

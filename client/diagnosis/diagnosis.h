@@ -88,6 +88,7 @@ std::string FindInPath(const std::string& program, const std::string& path);
 // The answers that Connection returned (connection/connection.h).
 struct ServiceAnswers {
   std::string address;
+  bool has_web_token = false;  // which is short-lived, and replaced by another program
   absl::StatusOr<v1::Caller> caller;
   absl::StatusOr<v1::Server> server;
   // This machine's clock before and after the call for `server`.

@@ -33,14 +33,14 @@ std::string Names(const std::vector<std::string>& names) {
       names.size() > shown ? absl::StrCat(" and ", names.size() - shown, " more") : "");
 }
 
-Finding Caller(const v1::Caller& caller, absl::Time now) {
+Finding Caller(const v1::Caller& caller, absl::Time now, bool is_renewed) {
   const std::string who = absl::StrCat(caller.principal(), ", ", RoleName(caller.role()));
   if (!caller.has_expire_time()) {
     return {Verdict::kOk, "access", absl::StrCat(who, ": the server requires no tokens")};
   }
   const absl::Time end = ToTime(caller.expire_time());
   const std::string until = absl::StrCat(who, ", until ", FormatLocalTime(end));
-  if (end - now < kSoon) {
+  if (end - now < kSoon && !is_renewed) {
     return {Verdict::kWarning, "access", until,
             "ask an administrator for a new token, made with `lengthwise auth create-token`"};
   }
@@ -189,7 +189,7 @@ Findings InspectService(const ServiceAnswers& answers, const ProgramVersion& cli
     findings.push_back({Verdict::kWarning, "versions", Message(answers.server.status()),
                         "install the same build of client and server"});
   }
-  findings.push_back(Caller(*answers.caller, answers.answered));
+  findings.push_back(Caller(*answers.caller, answers.answered, answers.has_web_token));
   Workers(answers, client, findings);
   findings.push_back(Disk(answers.storage));
   return findings;

@@ -116,6 +116,8 @@ TEST(ServiceTest, WarnsOfATokenThatEndsSoon) {
   ServiceAnswers answers = Healthy();
   Set(kNow + absl::Hours(24 * 2), answers.caller->mutable_expire_time());
   EXPECT_THAT(Inspect(answers), HasOneTrouble(Verdict::kWarning, "access", "ada, admin"));
+  answers.has_web_token = true;
+  EXPECT_THAT(Inspect(answers), Not(Contains(Field(&Finding::verdict, Verdict::kWarning))));
 }
 
 TEST(ServiceTest, WarnsOfDifferentBuilds) {

@@ -4,6 +4,7 @@ from __future__ import annotations
 import contextlib
 import ipaddress
 import os
+import re
 import socket
 import time
 import weakref
@@ -149,8 +150,10 @@ def read_token(path: str) -> str:
         raise LengthwiseError(f"cannot read the token file {path}: {error.strerror}") from error
     except UnicodeDecodeError:
         text = ""
-    if not text.startswith("lw_") or len(text.split()) != 1:
-        raise LengthwiseError(f"the token file {path} holds no token such as lw_...; ask an administrator for one")
+    if not re.fullmatch(r"lw_\S+|ey[\w-]+\.[\w-]+\.[\w-]+", text):
+        raise LengthwiseError(
+            f"the token file {path} holds no token such as lw_... or a JWT; ask an administrator for one"
+        )
     return text
 
 

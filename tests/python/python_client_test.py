@@ -791,6 +791,22 @@ class SettingsTest(unittest.TestCase):
                 with self.assertRaisesRegex(lengthwise.LengthwiseError, f"^cannot read .*{path}: {reason}"):
                     read(path)
 
+    def test_a_token_file_may_hold_a_jwt(self):
+        path = service.new_directory() / "token"
+        for text, fits in (
+            ("eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJzYW0ifQ.c2ln-bmF0_dXJl", True),
+            ("eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJzYW0ifQ", False),
+            ("eyJh.eyJz.c2ln c2ln", False),
+            ("password", False),
+        ):
+            path.write_text(text + "\n")
+            path.chmod(0o600)
+            if fits:
+                self.assertEqual(connection.read_token(str(path)), text)
+                continue
+            with self.assertRaisesRegex(lengthwise.LengthwiseError, f"^the token file {path} holds no token such as"):
+                connection.read_token(str(path))
+
     def test_a_list_of_addresses_becomes_one_target(self):
         for server, target in (
             ("no-such-host.invalid:7070", "no-such-host.invalid:7070"),
