@@ -16,6 +16,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <optional>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
@@ -183,10 +184,12 @@ struct Edge::Connection {
   std::string address;  // key in Edge::addresses_
   std::shared_ptr<Peer> peer;
   std::string peer_name;
-  // While a thread continues the handshake, `ssl` and the next two are that thread's.
-  bool is_shaking = false;
+  // While a thread continues the handshake or decides about a call, the next three are that
+  // thread's, and `ssl` during the handshake.
+  bool has_work = false;
   int handshake_error = SSL_ERROR_NONE;
   std::string handshake_reason;
+  std::optional<absl::StatusOr<Account>> decision;
   int key_updates = 0;
   FrameGuard guard;
   std::string from_client;  // bytes that the guard has not taken yet
@@ -283,6 +286,9 @@ void Edge::Stop(absl::Duration grace) {
   stopping_ = true;
   Wake();
   thread_.join();
+  // Their tasks call `admit`, whose objects may be gone after this.
+  known_work_.reset();
+  other_work_.reset();
   connections_.clear();
   listeners_.clear();
 }
@@ -323,15 +329,17 @@ void Edge::Run() {
       if (what == kWake) {
         uint64_t value = 0;
         [[maybe_unused]] const ssize_t size = read(wake_.get(), &value, sizeof(value));
-        std::vector<uint64_t> handshaken;
+        std::vector<uint64_t> worked;
         {
-          platform::MutexLock lock(handshaken_mutex_);
-          handshaken.swap(handshaken_);
+          platform::MutexLock lock(worked_mutex_);
+          worked.swap(worked_);
         }
-        for (const uint64_t id : handshaken) {
+        for (const uint64_t id : worked) {
           Connection* const connection = Find(id);
           if (connection == nullptr) continue;
-          FinishHandshake(*connection) ? Relay(*connection) : Destroy(*connection);
+          connection->has_work = false;
+          const bool is_shaking = connection->state == Connection::State::kHandshake;
+          !is_shaking || FinishHandshake(*connection) ? Relay(*connection) : Destroy(*connection);
         }
         if (stopping_) WatchListeners(false);
         continue;
@@ -447,8 +455,16 @@ void Edge::Open(int client, const std::string& address, std::string shown, bool 
       options_.limits,
       [this, id](absl::string_view method, absl::string_view authorization)
           -> absl::StatusOr<std::shared_ptr<FrameGuard::Principal>> {
-        ASSIGN_OR_RETURN(const Account account,
-                         admit_(*connections_.at(id)->peer, method, authorization));
+        Connection& of = *connections_.at(id);
+        if (of.has_work) return nullptr;
+        if (!of.decision.has_value()) {
+          Submit(of, [this, method = std::string(method),
+                      authorization = std::string(authorization)](Connection& each) {
+            each.decision = admit_(*each.peer, method, authorization);
+          });
+          return nullptr;
+        }
+        ASSIGN_OR_RETURN(const Account account, *std::exchange(of.decision, std::nullopt));
         std::shared_ptr<FrameGuard::Principal>& principal = principals_[account.name];
         if (principal == nullptr) {
           principal = std::make_shared<FrameGuard::Principal>(account.limits);
@@ -518,30 +534,38 @@ bool Edge::ConnectToGrpc(Connection& connection) {
   return true;
 }
 
-void Edge::ContinueHandshake(Connection& connection) {
-  connection.is_shaking = true;
+void Edge::Submit(Connection& connection, std::function<void(Connection&)> work) {
+  connection.has_work = true;
   platform::WorkPool& threads =
-      admitted_.contains(connection.address) ? known_handshakes_ : other_handshakes_;
-  threads.Submit(connection.address, [this, shared = connections_.at(connection.id)] {
-    if (stopping_) return;
-    BlockSigpipe();
-    ERR_clear_error();
-    const int result = SSL_do_handshake(shared->ssl.get());
-    shared->handshake_error = SSL_get_error(shared->ssl.get(), result);
-    if (shared->handshake_error == SSL_ERROR_SSL) {
-      const char* const reason = ERR_reason_error_string(ERR_peek_error());
-      shared->handshake_reason = reason == nullptr ? "no reason given" : reason;
-    }
+      admitted_.contains(connection.address) ? *known_work_ : *other_work_;
+  // A connection that has ended before its turn costs no work.
+  const std::weak_ptr<Connection> weak = connections_.at(connection.id);
+  threads.Submit(connection.address, [this, work = std::move(work), weak] {
+    const std::shared_ptr<Connection> shared = weak.lock();
+    if (stopping_ || shared == nullptr) return;
+    work(*shared);
     {
-      platform::MutexLock lock(handshaken_mutex_);
-      handshaken_.push_back(shared->id);
+      platform::MutexLock lock(worked_mutex_);
+      worked_.push_back(shared->id);
     }
     Wake();
   });
 }
 
+void Edge::ContinueHandshake(Connection& connection) {
+  Submit(connection, [](Connection& each) {
+    BlockSigpipe();
+    ERR_clear_error();
+    const int result = SSL_do_handshake(each.ssl.get());
+    each.handshake_error = SSL_get_error(each.ssl.get(), result);
+    if (each.handshake_error == SSL_ERROR_SSL) {
+      const char* const reason = ERR_reason_error_string(ERR_peek_error());
+      each.handshake_reason = reason == nullptr ? "no reason given" : reason;
+    }
+  });
+}
+
 bool Edge::FinishHandshake(Connection& connection) {
-  connection.is_shaking = false;
   const int error = connection.handshake_error;
   connection.ssl_wants_write = error == SSL_ERROR_WANT_WRITE;
   if (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE) {
@@ -569,7 +593,7 @@ bool Edge::FinishHandshake(Connection& connection) {
 void Edge::Relay(Connection& connection) {
   using State = Connection::State;
   if (connection.state == State::kHandshake) {
-    if (connection.client_is_readable && !connection.is_shaking) ContinueHandshake(connection);
+    if (connection.client_is_readable && !connection.has_work) ContinueHandshake(connection);
     return Watch(connection);
   }
   bool moved = true;
@@ -622,7 +646,7 @@ bool Edge::FromServer(Connection& connection, bool& moved) {
 }
 
 bool Edge::FromClient(Connection& connection, bool& moved) {
-  if (connection.state != Connection::State::kRelaying) return true;
+  if (connection.state != Connection::State::kRelaying || connection.has_work) return true;
   const absl::Time now = SteadyNow();
   const auto take = [&](absl::string_view bytes) -> absl::StatusOr<size_t> {
     absl::StatusOr<size_t> taken = connection.guard.FromClient(bytes, now, connection.to_server);
@@ -634,7 +658,8 @@ bool Edge::FromClient(Connection& connection, bool& moved) {
     return true;
   }
   absl::StatusOr<size_t> taken = 0;
-  if (!connection.from_client.empty()) {
+  if (!connection.from_client.empty() || connection.decision.has_value()) {
+    moved |= connection.decision.has_value();
     taken = take(connection.from_client);
     if (taken.ok() && *taken > 0) {
       connection.from_client.erase(0, *taken);
@@ -644,7 +669,7 @@ bool Edge::FromClient(Connection& connection, bool& moved) {
   // An incomplete frame header has fewer than 9 bytes. With more, the guard holds back a frame:
   // nothing is read then, so that `from_client` stays bounded.
   if (taken.ok() && connection.from_client.size() < 9 && !connection.client_ended &&
-      connection.client_is_readable) {
+      connection.client_is_readable && !connection.has_work) {
     ssize_t size = 0;
     if (connection.ssl != nullptr) {
       ERR_clear_error();
@@ -794,9 +819,9 @@ void Edge::Watch(Connection& connection) {
   const bool client_may_send =
       connection.to_server.size() < kMostPending && connection.to_client.size() < kMostPending;
   if (connection.state == State::kHandshake) {
-    if (!connection.is_shaking) client = connection.ssl_wants_write ? EPOLLOUT : EPOLLIN;
+    if (!connection.has_work) client = connection.ssl_wants_write ? EPOLLOUT : EPOLLIN;
   } else {
-    const bool waits = connection.from_client.size() >= 9;
+    const bool waits = connection.from_client.size() >= 9 || connection.has_work;
     if (!connection.client_ended && client_may_send && !waits &&
         connection.state == State::kRelaying) {
       client |= EPOLLIN;

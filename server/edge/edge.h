@@ -8,9 +8,10 @@
 //   client --TCP, TLS--> edge --socket pair--> gRPC
 //
 // One thread relays for all connections (epoll). Its buffers for a connection are bounded: it stops
-// reading from one side while the other side does not keep up (back-pressure). TLS handshakes cost
-// milliseconds each, so they have two threads of their own: one for addresses that have shown valid
-// credentials before, and one for strangers, where addresses take turns.
+// reading from one side while the other side does not keep up (back-pressure). TLS handshakes and
+// signatures of tokens cost up to milliseconds each, so they have two threads of their own: one for
+// addresses that have shown valid credentials before, and one for strangers, where addresses take
+// turns. Each connection waits for one of them at a time.
 //
 // A connection is untrusted until one of its calls shows valid credentials (FrameGuard). Untrusted
 // connections are limited, in total and per address. At the total limit, a new connection evicts
@@ -70,7 +71,7 @@ class Edge {
     double most_connections = 1;
   };
   // Checks the credentials of a call: a client, "package.Service/Method" and the header
-  // "authorization". Runs on the relaying thread.
+  // "authorization". Runs on the threads of handshakes.
   using Admit =
       std::function<absl::StatusOr<Account>(const Peer&, absl::string_view, absl::string_view)>;
 
@@ -123,7 +124,9 @@ class Edge {
   bool ConnectToGrpc(Connection& connection);
   // Moves available bytes in both directions. May destroy the connection.
   void Relay(Connection& connection);
-  // Continues a handshake on a thread of its own, which reports to FinishHandshake.
+  // Runs `work` on a thread of handshakes, then relays for the connection again.
+  void Submit(Connection& connection, std::function<void(Connection&)> work);
+  // Continues a handshake on such a thread, which reports to FinishHandshake.
   void ContinueHandshake(Connection& connection);
   // Returns false if the handshake failed.
   bool FinishHandshake(Connection& connection);
@@ -156,9 +159,9 @@ class Edge {
   std::atomic<int64_t> stop_at_ns_ = 0;  // of the steady clock
   std::atomic<int> own_port_ = 0;        // of CheckReachable's connection
 
-  platform::Mutex handshaken_mutex_;
-  // Connections whose handshake has moved since the relaying thread last looked.
-  std::vector<uint64_t> handshaken_ ABSL_GUARDED_BY(handshaken_mutex_);
+  platform::Mutex worked_mutex_;
+  // Connections whose work has ended since the relaying thread last looked.
+  std::vector<uint64_t> worked_ ABSL_GUARDED_BY(worked_mutex_);
 
   int64_t most_connections_ = 0;
   absl::Time listen_again_ = absl::InfiniteFuture();
@@ -168,14 +171,14 @@ class Edge {
   absl::flat_hash_set<std::string> admitted_;  // addresses that had a trusted connection
   int64_t untrusted_ = 0;
   int64_t message_bytes_ = 0;
-  // By account, of all that were seen: at most one for each token.
+  // By account, of all that were seen: at most one for each token that was valid.
   absl::flat_hash_map<std::string, std::shared_ptr<FrameGuard::Principal>> principals_;
   std::set<std::pair<absl::Time, uint64_t>> timers_;
   std::vector<uint64_t> ready_;  // have more to move than one turn moves
   std::vector<char> buffer_;
-  // Handshakes. Declared last, so that their tasks end first.
-  platform::WorkPool known_handshakes_{1};
-  platform::WorkPool other_handshakes_{1};
+  // Threads of handshakes, until Stop.
+  std::unique_ptr<platform::WorkPool> known_work_ = std::make_unique<platform::WorkPool>(1);
+  std::unique_ptr<platform::WorkPool> other_work_ = std::make_unique<platform::WorkPool>(1);
 };
 
 }  // namespace lengthwise::server

@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <future>
 #include <memory>
 #include <string>
 #include <thread>
@@ -276,6 +277,49 @@ TEST(Edge, RefusedCallsKeepNoConnection) {
     Call(connections.back(), "bad", "not good");
   }
   EXPECT_TRUE(IsOpen(Connect(**edge, "127.0.0.4")));
+}
+
+// Signatures take long. A flood of tokens that must be checked costs one decision for a connection
+// at a time, and delays neither the relaying thread nor addresses that are known.
+TEST(Edge, FloodOfSlowDecisionsDelaysNoKnownAddress) {
+  std::atomic<int> slow = 0;
+  std::promise<void> decide;
+  const std::shared_future<void> decided = decide.get_future().share();
+  const auto edge = Edge::Listen({.listen = "127.0.0.1:0"});
+  ASSERT_TRUE(edge.ok()) << edge.status();
+  (*edge)->Start(std::make_unique<FakeGrpc>(),
+                 [&](const Peer& peer, absl::string_view method, absl::string_view token) {
+                   if (token == "slow") {
+                     ++slow;
+                     decided.wait_for(kPatience);
+                   }
+                   return Admit(peer, method, token);
+                 });
+  Call(Connect(**edge, "127.0.0.2"), "good");
+  std::vector<platform::Descriptor> flood;
+  const std::string block = WriteHeaderBlock({{":path", "/a.B/C"}, {"authorization", "slow"}});
+  std::string calls = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+  for (const char stream : {1, 3, 5, 7}) {
+    calls += std::string{0, 0, static_cast<char>(block.size()), 1, 4, 0, 0, 0, stream} + block;
+  }
+  for (int i = 0; i < 20; ++i) {
+    flood.push_back(Connect(**edge, "127.0.0.3"));
+    ASSERT_EQ(send(flood.back().get(), calls.data(), calls.size(), 0),
+              static_cast<ssize_t>(calls.size()));
+  }
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  while (slow == 0 && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+  Call(Connect(**edge, "127.0.0.2"), "good");
+  Call(Connect(**edge, "127.0.0.2"), "bad");
+  EXPECT_EQ(slow, 1);
+  decide.set_value();
+  std::string answers;
+  std::array<char, 256> bytes;
+  while (!absl::StrContains(answers, "not good")) {
+    const ssize_t size = recv(flood.back().get(), bytes.data(), bytes.size(), 0);
+    ASSERT_GT(size, 0);
+    answers.append(bytes.data(), size);
+  }
 }
 
 // THREAT_MODEL.md states them.

@@ -180,16 +180,17 @@ absl::Status FrameGuard::EndClientFrame(std::string& to_server) {
   in_frame_ = false;
   bool ends = frame_.type == kData && (frame_.flags & kEndStream) != 0;
   if (block_stream_ != 0 && headers_ != nullptr && (frame_.flags & kPriority) != 0 &&
-      frame_.type == kHeaders) {
+      frame_.type == kHeaders && !fields_.has_value()) {
     if (block_.size() < kPriorityBytes) return absl::InvalidArgumentError("a frame is too short");
     block_.erase(0, kPriorityBytes);
   }
   if (block_stream_ != 0 && (frame_.flags & kEndHeaders) != 0) {
-    block_stream_ = 0;
     ends = block_ends_stream_;
     if (headers_ != nullptr) {
       RETURN_IF_ERROR(EndBlock(to_server));
+      if (fields_.has_value()) return absl::OkStatus();
     }
+    block_stream_ = 0;
   }
   const auto found = streams_.find(frame_.stream);
   if (found == streams_.end()) return absl::OkStatus();
@@ -211,22 +212,27 @@ absl::Status FrameGuard::EndClientFrame(std::string& to_server) {
 }
 
 absl::Status FrameGuard::EndBlock(std::string& to_server) {
-  ASSIGN_OR_RETURN(const HeaderFields fields, headers_->Read(block_, limits_.header_bytes));
-  const std::string block = std::exchange(block_, {});
+  if (!fields_.has_value()) {
+    ASSIGN_OR_RETURN(fields_, headers_->Read(block_, limits_.header_bytes));
+  }
   const uint32_t id = frame_.stream;
+  const absl::string_view path = FieldOf(*fields_, ":path");
+  const bool asks = !is_trusted() && block_opens_stream_ && path != kHealthCheck;
+  absl::StatusOr<std::shared_ptr<Principal>> principal = nullptr;
+  if (asks) {
+    principal = admit_(absl::StripPrefix(path, "/"), FieldOf(*fields_, "authorization"));
+    if (principal.ok() && *principal == nullptr) return absl::OkStatus();
+  }
+  const HeaderFields fields = *std::exchange(fields_, std::nullopt);
+  const std::string block = std::exchange(block_, {});
   if (!is_trusted()) {
     const auto stream = streams_.find(id);
-    absl::Status status = absl::OkStatus();
-    const absl::string_view path = FieldOf(fields, ":path");
-    if (block_opens_stream_ && path == kHealthCheck) {
+    const absl::Status status = principal.status();
+    if (block_opens_stream_ && !asks) {
       stream->second.is_health_check = true;
-    } else if (block_opens_stream_) {
-      auto principal = admit_(absl::StripPrefix(path, "/"), FieldOf(fields, "authorization"));
-      status = principal.status();
-      if (status.ok()) {
-        principal_ = *std::move(principal);
-        principal_->open_streams += open_streams();
-      }
+    } else if (asks && status.ok()) {
+      principal_ = *std::move(principal);
+      principal_->open_streams += open_streams();
     }
     if (!status.ok() || stream == streams_.end()) {
       withheld_ = true;
@@ -294,6 +300,9 @@ void FrameGuard::TakeMessageBytes(Stream& stream, absl::string_view bytes) {
 absl::StatusOr<size_t> FrameGuard::FromClient(absl::string_view bytes, absl::Time now,
                                               std::string& to_server) {
   retry_at_ = absl::InfiniteFuture();
+  if (fields_.has_value()) {
+    RETURN_IF_ERROR(EndClientFrame(to_server));
+  }
   absl::string_view rest = bytes;
   const auto pass = [&](size_t count) {
     if (frame_passes_) to_server.append(rest.data(), count);
@@ -309,6 +318,7 @@ absl::StatusOr<size_t> FrameGuard::FromClient(absl::string_view bytes, absl::Tim
     pass(part);
   }
   while (true) {
+    if (fields_.has_value()) return bytes.size() - rest.size();
     if (!in_frame_) {
       if (rest.size() < kHeaderBytes) return bytes.size() - rest.size();
       const Frame frame = Parse(rest.data());

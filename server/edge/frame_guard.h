@@ -75,7 +75,8 @@ class FrameGuard {
   };
 
   // Checks the credentials of a call, "package.Service/Method" and the header "authorization". Its
-  // principal makes the connection trusted. Otherwise the call ends with this status.
+  // principal makes the connection trusted. Otherwise the call ends with this status. Null: not
+  // decided yet; the guard takes nothing, and asks again at the next FromClient.
   using Admit = std::function<absl::StatusOr<std::shared_ptr<Principal>>(absl::string_view,
                                                                          absl::string_view)>;
 
@@ -143,7 +144,8 @@ class FrameGuard {
   bool TakeStream(absl::Time now);
   void BeginClientFrame(const Frame& frame);
   absl::Status EndClientFrame(std::string& to_server);
-  // At the end of a header block that the guard reads: passes or answers its call.
+  // At the end of a header block that the guard reads: passes or answers its call, or keeps it in
+  // fields_ until there is a decision.
   absl::Status EndBlock(std::string& to_server);
   void TakeMessageBytes(Stream& stream, absl::string_view bytes);
   // Answers the call with `status`, which is not OK, and closes its stream.
@@ -170,6 +172,7 @@ class FrameGuard {
   bool block_ends_stream_ = false;
   std::unique_ptr<HeaderReader> headers_;  // null: blocks pass unread
   std::string block_;                      // what the reader gets at the block's end
+  std::optional<HeaderFields> fields_;     // of the block, while its call waits for a decision
   bool withheld_ = false;                  // a block, so that later ones are written anew
   uint32_t last_stream_ = 0;
   int64_t held_bytes_ = 0;

@@ -136,6 +136,47 @@ TEST_F(FrameGuardTest, OrdinaryCallsPassUnchanged) {
   }
 }
 
+TEST_F(FrameGuardTest, UndecidedCallHoldsBackItsConnection) {
+  int asked = 0;
+  absl::StatusOr<std::shared_ptr<Principal>> decision = nullptr;
+  FrameGuard guard(Small(), [&](absl::string_view method, absl::string_view authorization) {
+    ++asked;
+    return method == "a.B/C" ? decision : absl::InternalError(authorization);
+  });
+  std::string seen;
+  const std::string first = absl::StrCat(kPreface, CallWith("some", 1));
+  const std::string second = CallWith("other", 3) + Frame(kData, kEndStream, 3, Message(7));
+  EXPECT_EQ(guard.FromClient(first + second, now_, seen).value(), first.size());
+  EXPECT_EQ(guard.FromClient(second, now_, seen).value(), 0u);
+  EXPECT_EQ(guard.FromClient("", now_, seen).value(), 0u);
+  EXPECT_EQ(asked, 3);
+  EXPECT_EQ(seen, kPreface);
+  EXPECT_EQ(guard.retry_at(), absl::InfiniteFuture());
+  decision = std::make_shared<Principal>();
+  EXPECT_EQ(guard.FromClient(second, now_, seen).value(), second.size());
+  EXPECT_EQ(seen, first + second);
+  EXPECT_TRUE(guard.is_trusted());
+}
+
+TEST_F(FrameGuardTest, UndecidedCallMayBeRefused) {
+  absl::StatusOr<std::shared_ptr<Principal>> decision = nullptr;
+  FrameGuard guard(Small(), [&](absl::string_view, absl::string_view) { return decision; });
+  std::string seen, answer;
+  ASSERT_TRUE(guard.FromClient(absl::StrCat(kPreface, CallWith("some", 1)), now_, seen).ok());
+  guard.FromServer(Frame(kSettings, 0, 0), answer);
+  EXPECT_EQ(answer, Frame(kSettings, 0, 0));
+  decision = absl::UnauthenticatedError("who are you");
+  ASSERT_TRUE(guard.FromClient("", now_, seen).ok());
+  guard.AppendOwnFrames(answer);
+  EXPECT_THAT(answer, HasSubstr("who are you"));
+  EXPECT_EQ(seen, kPreface);
+  EXPECT_EQ(guard.open_streams(), 0);
+  // Later calls are written anew, because gRPC has not seen the first block.
+  decision = std::make_shared<Principal>();
+  ASSERT_TRUE(guard.FromClient(CallWith("good", 3), now_, seen).ok());
+  EXPECT_EQ(seen, kPreface + CallWith("good", 3));
+}
+
 TEST_F(FrameGuardTest, StreamBeyondTheLimitWaits) {
   Client(kPreface);
   EXPECT_EQ(Client(OpenStream(1) + OpenStream(3) + OpenStream(5) + OpenStream(7)),
