@@ -3,6 +3,7 @@
 _PACKAGES = {
     "absl": "absl_base absl_status absl_statusor absl_strings absl_str_format absl_time absl_span absl_flat_hash_map absl_synchronization absl_cord",
     "benchmark": "benchmark",
+    "cjose": "cjose",
     "crypto": "libcrypto",
     "gmp": "gmp",
     "grpc": "grpc++",

@@ -11,8 +11,10 @@ namespace lengthwise {
 
 inline constexpr v1::Role kRoles[] = {v1::VIEWER, v1::SUBMITTER, v1::WORKER, v1::ADMIN, v1::BACKUP};
 
-// "viewer", "submitter", "worker", "admin" or "backup".
-inline std::string RoleName(v1::Role role) { return absl::AsciiStrToLower(v1::Role_Name(role)); }
+// "viewer", "submitter", "worker", "admin" or "backup"; "denied" for ROLE_UNSPECIFIED.
+inline std::string RoleName(v1::Role role) {
+  return role == v1::ROLE_UNSPECIFIED ? "denied" : absl::AsciiStrToLower(v1::Role_Name(role));
+}
 
 }  // namespace lengthwise
 

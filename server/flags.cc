@@ -65,6 +65,23 @@ void AddAccess(Command command, Flags& flags) {
   command.AddFlag("--remove_all_tokens", flags.remove_all_tokens,
                   "Delete all tokens in the data directory and exit. From its next start on, the "
                   "server is open to everyone who can reach it");
+  command.AddOption("--oidc_issuer URL", flags.oidc.issuer,
+                    "Identity provider (OpenID Connect) whose tokens (JWT) the server accepts "
+                    "beside its own: their claim iss");
+  command.AddOption("--oidc_audience TEXT", flags.oidc.audience,
+                    "What the claim aud of a JWT must name");
+  command.AddOption("--oidc_keys PATH|URL", flags.oidc.keys,
+                    "The provider's public keys (JWK set), read every 30 s");
+  command
+      .AddOption("--oidc_principal_claim NAME", flags.oidc.principal_claim,
+                 "Claim of a JWT that names the principal, which people must not be able to choose")
+      .ShowDefault();
+  command
+      .AddOption(
+          "--oidc_role_claim NAME", flags.oidc.role_claim,
+          "Claim of a JWT with one of the roles viewer, submitter, worker, backup and admin, "
+          "or a list with exactly one of them")
+      .ShowDefault();
   command.AddOption(
       "--audit_log PATH", flags.audit_log,
       "File that records changes and refused calls, one JSON object per line; rotated "
@@ -107,6 +124,13 @@ void AddAccess(Command command, Flags& flags) {
       .ShowDefault();
 }
 
+// Whether other machines see what is sent to a URL.
+bool IsPlainText(absl::string_view url) {
+  if (!absl::ConsumePrefix(&url, "http://")) return false;
+  const std::string host(url.substr(0, url.find('/')));
+  return !rpc::IsLoopback(absl::StrContains(host, ":") ? host : absl::StrCat(host, ":80"));
+}
+
 // Checks flags that depend on each other. Returns the error, or an empty text.
 std::string CheckTogether(const Flags& flags) {
   if (flags.listen.empty()) return "--listen is empty";
@@ -141,11 +165,17 @@ std::string CheckTogether(const Flags& flags) {
                         " can be reached by other machines, and the metrics are plain text. Listen "
                         "on 127.0.0.1, or allow it with --insecure_metrics");
   }
-  absl::string_view store = flags.core.s3.endpoint;
+  const WebTokens::Options& oidc = flags.oidc;
+  if (oidc.issuer.empty() != oidc.audience.empty() || oidc.issuer.empty() != oidc.keys.empty()) {
+    return "--oidc_issuer, --oidc_audience and --oidc_keys go together";
+  }
+  if (IsPlainText(oidc.keys)) {
+    return absl::StrCat("--oidc_keys ", oidc.keys,
+                        " is plain text: whoever changes the traffic can make tokens of everybody. "
+                        "Use https, or a file");
+  }
   if (!flags.insecure_s3 && absl::StartsWith(flags.core.artifacts, "s3://") &&
-      absl::ConsumePrefix(&store, "http://") &&
-      !rpc::IsLoopback(absl::StrContains(store, ":") ? std::string(store)
-                                                     : absl::StrCat(store, ":80"))) {
+      IsPlainText(flags.core.s3.endpoint)) {
     return absl::StrCat("--s3_endpoint ", flags.core.s3.endpoint,
                         " is plain text: whoever reads the traffic can fetch the checkpoints. Use "
                         "https, or allow it with --insecure_s3");

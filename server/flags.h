@@ -8,6 +8,7 @@
 #include "absl/time/time.h"
 #include "server/coordination/core.h"
 #include "server/security/quotas.h"
+#include "server/security/web_tokens.h"
 
 namespace lengthwise::server {
 
@@ -47,6 +48,8 @@ struct Flags {
   bool insecure_metrics = false;
   bool insecure_s3 = false;
   Quotas::Options quotas;
+  // Without an issuer: no tokens of an identity provider.
+  WebTokens::Options oidc;
   // As ExperimentSpecification.retention.
   std::string retention = "forever";
   // A RoleName.

@@ -72,6 +72,31 @@ TEST(Flags, PrivateServerHasNoMetrics) {
               HasSubstr("contradict"));
 }
 
+TEST(Flags, IdentityProviderNeedsIssuerAudienceAndSafeKeys) {
+  const Flags flags =
+      std::get<Flags>(Parse({"--oidc_issuer=https://id.example.org", "--oidc_audience=lw",
+                             "--oidc_keys=/keys.json", "--oidc_role_claim=groups"}));
+  EXPECT_EQ(flags.oidc.issuer, "https://id.example.org");
+  EXPECT_EQ(flags.oidc.audience, "lw");
+  EXPECT_EQ(flags.oidc.keys, "/keys.json");
+  EXPECT_EQ(flags.oidc.principal_claim, "sub");
+  EXPECT_EQ(flags.oidc.role_claim, "groups");
+  const std::vector<const char*> all = {"--oidc_issuer=i", "--oidc_audience=a", "--oidc_keys=k"};
+  for (size_t i = 0; i < all.size(); ++i) {
+    EXPECT_THAT(Refusal({all[i]}), HasSubstr("go together"));
+    EXPECT_THAT(Refusal({all[i], all[(i + 1) % 3]}), HasSubstr("go together"));
+  }
+  for (const char* keys : {"--oidc_keys=http://id.example.org/keys",
+                           "--oidc_keys=http://127.0.0.1:80@id.example.org/keys"}) {
+    EXPECT_THAT(Refusal({all[0], all[1], keys}), HasSubstr("is plain text"));
+  }
+  for (const char* keys :
+       {"--oidc_keys=https://id.example.org/keys", "--oidc_keys=http://127.0.0.1:8080/keys",
+        "--oidc_keys=http://localhost/keys"}) {
+    EXPECT_TRUE(std::holds_alternative<Flags>(Parse({all[0], all[1], keys}))) << keys;
+  }
+}
+
 TEST(Flags, InvalidFlagsAreNamed) {
   EXPECT_THAT(Refusal({"--listne=1"}), HasSubstr("did you mean \"--listen\"?"));
   EXPECT_THAT(Refusal({"--listen=here"}), HasSubstr("--listen: got \"here\", expected HOST:PORT"));

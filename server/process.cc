@@ -284,6 +284,10 @@ absl::Status Serve(const Flags& flags, const OpenCore& open) {
   } else {
     ASSIGN_OR_RETURN(tokens, TokenStore::Open(flags.core.data_dir));
   }
+  if (tokens != nullptr && !flags.oidc.issuer.empty()) {
+    ASSIGN_OR_RETURN(auto web, WebTokens::Open(flags.oidc));
+    tokens->Accept(std::move(web));
+  }
   const bool has_tokens = tokens != nullptr && tokens->IsRequired();
   if (!rpc::IsLoopback(flags.listen) && !has_tokens) {
     if (flags.insecure_api != "open") {

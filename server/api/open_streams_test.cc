@@ -11,6 +11,7 @@
 #include "proto/worker_service.grpc.pb.h"
 #include "server/api/rpc_server.h"
 #include "server/api/testing/test_server.h"
+#include "server/security/testing/test_issuer.h"
 #include "server/security/token_store.h"
 
 namespace lengthwise::server {
@@ -25,9 +26,8 @@ class OpenStreamsTest : public testing::Test {
         testing::TempDir() + "/" + testing::UnitTest::GetInstance()->current_test_info()->name();
     std::filesystem::remove_all(directory);
     std::filesystem::create_directories(directory);
-    tokens_ = TokenStore::Open(directory, [this] {
-                return absl::FromUnixSeconds(1'700'000'000) + absl::Minutes(minutes_.load());
-              }).value();
+    keys_ = directory + "/keys.json";
+    tokens_ = TokenStore::Open(directory, [this] { return Now(); }).value();
     EXPECT_EQ(server_.AddExperiment("grid", 1), kExperiment);
     RpcServer::Options options;
     options.tokens = tokens_.get();
@@ -44,6 +44,17 @@ class OpenStreamsTest : public testing::Test {
     request.set_role(role);
     request.mutable_lifetime()->set_seconds(absl::ToInt64Seconds(lifetime));
     return tokens_->Create(request).value();
+  }
+
+  absl::Time Now() const {
+    return absl::FromUnixSeconds(1'700'000'000) + absl::Minutes(minutes_.load());
+  }
+  // Accepts an identity provider's tokens from now on. Returns one of sam's.
+  std::string ProvidersToken() {
+    const TestKey key = TestKey::Curve("key");
+    WriteTestKeys(keys_, {key.Public()});
+    tokens_->Accept(OpenTestTokens(keys_, [this] { return Now(); }));
+    return key.Sign("ES256", TestClaims("sam", "viewer", Now() + absl::Minutes(10)));
   }
 
   static std::unique_ptr<grpc::ClientContext> With(const std::string& token) {
@@ -104,6 +115,7 @@ class OpenStreamsTest : public testing::Test {
   }
 
   std::atomic<int64_t> minutes_ = 0;
+  std::string keys_;
   std::unique_ptr<TokenStore> tokens_;
   TestServer server_;
   std::unique_ptr<v1::ExperimentService::Stub> experiments_;
@@ -179,6 +191,34 @@ TEST_F(OpenStreamsTest, FirstTokenEndsAnonymousStreams) {
   const grpc::Status status = watch.End();
   EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAUTHENTICATED);
   EXPECT_THAT(status.error_message(), HasSubstr("asks for a token"));
+}
+
+TEST_F(OpenStreamsTest, ProvidersTokenEndsItsWatchAtExp) {
+  Watch watch = Open(ProvidersToken());
+  minutes_ = 10;
+  const grpc::Status status = watch.End();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAUTHENTICATED);
+  EXPECT_THAT(status.error_message(), HasSubstr("of sam expired at 2023-11-14T22:23:20"));
+}
+
+TEST_F(OpenStreamsTest, RevocationEndsTheWatchOfAProvidersSubject) {
+  const std::string token = ProvidersToken();
+  Watch watch = Open(token);
+  Watch other = Open(Token(v1::VIEWER).text());
+  v1::RevokeTokenRequest request;
+  request.set_principal("sam");
+  ASSERT_TRUE(tokens_->Revoke(request).ok());
+  const grpc::Status status = watch.End();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAUTHENTICATED);
+  EXPECT_THAT(status.error_message(), HasSubstr("revoked all tokens of sam"));
+  // A new connection, which the edge refuses.
+  v1::GetExperimentRequest get;
+  get.set_name(kExperiment);
+  v1::Experiment experiment;
+  const auto stub = v1::ExperimentService::NewStub(server_.Connect());
+  EXPECT_EQ(stub->GetExperiment(With(token).get(), get, &experiment).error_code(),
+            grpc::StatusCode::UNAUTHENTICATED);
+  other.context->TryCancel();
 }
 
 }  // namespace

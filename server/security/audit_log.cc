@@ -12,6 +12,7 @@
 #include "nlohmann/json.hpp"
 #include "platform/log.h"
 #include "proto/role_name.h"
+#include "rpc/token.h"
 
 namespace lengthwise::server {
 namespace {
@@ -21,10 +22,20 @@ constexpr size_t kMaxTextBytes = 300;
 // A run of fewer digits is not a token's secret.
 constexpr size_t kSecretDigits = 48;
 
+absl::string_view WordAt(absl::string_view text) {
+  return text.substr(0, text.find_first_of(" \t\r\n\"'`<>(),;:"));
+}
+
 // A caller's text, truncated and without secrets. A pasted token keeps its id, which is not secret.
 std::string Harmless(absl::string_view text) {
   std::string result;
   for (size_t begin = 0; begin < text.size() && result.size() <= kMaxTextBytes;) {
+    const absl::string_view word = WordAt(text.substr(begin, rpc::kMaxTokenBytes));
+    if (rpc::IsWebToken(word)) {
+      absl::StrAppend(&result, "[JWT]");
+      begin += word.size();
+      continue;
+    }
     size_t end = begin;
     while (end < text.size() && absl::ascii_isxdigit(text[end])) ++end;
     if (end - begin >= kSecretDigits) {

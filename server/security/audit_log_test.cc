@@ -82,9 +82,11 @@ TEST(AuditLine, StripsPastedSecrets) {
   record.resource = "lw_0123456789ab_" + secret;
   record.request_id = secret;
   record.outcome = absl::NotFoundError("no " + secret);
+  record.stated_reason = "Bearer eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJzYW0ifQ.c2lnbmF0dXJl, see";
   const std::string line = FormatAuditLine(record);
   EXPECT_THAT(line, Not(HasSubstr(std::string(20, 'e'))));
   EXPECT_THAT(line, HasSubstr("lw_0123456789ab_[64 hexadecimal digits]"));
+  EXPECT_THAT(line, HasSubstr("\"Bearer [JWT], see\""));
 }
 
 class AuditLogTest : public testing::Test {

@@ -58,7 +58,7 @@ absl::StatusOr<Caller> Gate::Identify(absl::string_view authorization, Caller* r
 
 absl::Status Gate::Recheck(const Caller& caller) {
   if (tokens_ == nullptr || !tokens_->IsRequired()) return absl::OkStatus();
-  return caller.token_id.empty() ? NoToken() : tokens_->Recheck(caller.token_id);
+  return caller.token_id.empty() ? NoToken() : tokens_->Recheck(caller);
 }
 
 absl::Status Gate::Check(const Caller& caller, const Credentials& credentials,

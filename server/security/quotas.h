@@ -17,7 +17,8 @@
 
 namespace lengthwise::server {
 
-// Thread-safe. Memory grows with the number of principals, which is at most the number of tokens.
+// Thread-safe. Memory grows with the number of principals: those with tokens, and those that the
+// identity provider has signed tokens for.
 class Quotas {
  public:
   struct Options {

@@ -24,7 +24,9 @@ absl::string_view Read(const std::vector<absl::string_view>& fields, TokenRecord
   if (!rpc::IsTokenId(fields[0])) return "the token's id is malformed";
   if (!IsPrincipal(fields[1])) return "the principal is malformed";
   record.role = ParseRole(fields[2]);
-  if (record.role == v1::ROLE_UNSPECIFIED) return "there is no such role";
+  if (record.role == v1::ROLE_UNSPECIFIED && fields[2] != RoleName(record.role)) {
+    return "there is no such role";
+  }
   if (!absl::SimpleAtoi(fields[3], &record.create_seconds) ||
       !absl::SimpleAtoi(fields[4], &record.expire_seconds)) {
     return "a time is malformed";

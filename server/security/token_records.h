@@ -3,9 +3,10 @@
 //
 //   {token_id} {principal} {role} {create} {expire} {salt} {hash} [{maker}]
 //
-// Times are seconds since 1970. The maker is absent if it is unknown. The salt is 32 hexadecimal
-// digits. The hash is SHA-256("{salt}{secret}") as 64 hexadecimal digits. One round is enough:
-// secrets are 256 random bits, so there is no dictionary to try.
+// An entry without a role, "denied", is no token: the principal's tokens of an identity provider
+// are refused. Times are seconds since 1970. The maker is absent if it is unknown. The salt is 32
+// hexadecimal digits. The hash is SHA-256("{salt}{secret}") as 64 hexadecimal digits. One round is
+// enough: secrets are 256 random bits, so there is no dictionary to try.
 #ifndef LENGTHWISE_SERVER_SECURITY_TOKEN_RECORDS_H_
 #define LENGTHWISE_SERVER_SECURITY_TOKEN_RECORDS_H_
 
@@ -31,7 +32,7 @@ inline constexpr size_t kSaltDigits = 32;
 struct TokenRecord {
   std::string token_id;
   std::string principal;
-  v1::Role role = v1::ROLE_UNSPECIFIED;
+  v1::Role role = v1::ROLE_UNSPECIFIED;  // denies
   int64_t create_seconds = 0;
   int64_t expire_seconds = 0;
   std::string salt;

@@ -50,6 +50,11 @@ const TokenRecord* Find(const Records& records, absl::string_view token_id) {
   return found == records.end() ? nullptr : &*found;
 }
 
+absl::Status Unreadable() {
+  return absl::UnauthenticatedError(
+      "the server cannot read its tokens; its administrator finds the reason in its log");
+}
+
 absl::Status NotKnown(absl::string_view token_id) {
   return absl::UnauthenticatedError(absl::StrCat(
       "the server does not know the token ", token_id,
@@ -57,13 +62,36 @@ absl::Status NotKnown(absl::string_view token_id) {
 }
 
 // UNAUTHENTICATED if the token has expired.
-absl::Status CheckTime(const TokenRecord& record, absl::Time now) {
-  const absl::Time expire_time = absl::FromUnixSeconds(record.expire_seconds);
-  if (now < expire_time) return absl::OkStatus();
+absl::Status CheckTime(const Caller& caller, absl::Time now) {
+  if (now < caller.expire_time) return absl::OkStatus();
   return absl::UnauthenticatedError(
-      absl::StrCat("the token ", record.token_id, " of ", record.principal, " expired at ",
-                   absl::FormatTime(absl::RFC3339_sec, expire_time, absl::UTCTimeZone()),
-                   "; ask an administrator for another (`lengthwise auth create-token`)"));
+      absl::StrCat("the token ", caller.token_id, " of ", caller.principal, " expired at ",
+                   absl::FormatTime(absl::RFC3339_sec, caller.expire_time, absl::UTCTimeZone()),
+                   WebTokens::IsOf(caller)
+                       ? "; get a new one from the identity provider"
+                       : "; ask an administrator for another (`lengthwise auth create-token`)"));
+}
+
+struct NewToken {
+  TokenRecord record;
+  std::string secret;
+};
+
+absl::StatusOr<NewToken> MakeToken(const std::string& principal, v1::Role role, absl::Time now,
+                                   absl::Duration lifetime) {
+  ASSIGN_OR_RETURN(
+      const std::string digits,
+      platform::RandomHex(rpc::kTokenIdDigits + rpc::kTokenSecretDigits + kSaltDigits));
+  NewToken made;
+  made.secret = digits.substr(rpc::kTokenIdDigits, rpc::kTokenSecretDigits);
+  made.record.token_id = digits.substr(0, rpc::kTokenIdDigits);
+  made.record.principal = principal;
+  made.record.role = role;
+  made.record.create_seconds = absl::ToUnixSeconds(now);
+  made.record.expire_seconds = absl::ToUnixSeconds(now + lifetime);
+  made.record.salt = digits.substr(rpc::kTokenIdDigits + rpc::kTokenSecretDigits);
+  made.record.hash = Hash(made.record.salt, made.secret);
+  return made;
 }
 
 std::string LockPath(const std::string& data_dir) {
@@ -226,20 +254,27 @@ bool TokenStore::IsRequired() {
   platform::MutexLock lock(mutex_);
   // An error leaves required_ as it is, so a file that becomes unreadable does not open the server.
   Refresh().IgnoreError();
-  return required_;
+  return required_ || web_ != nullptr;
 }
 
 absl::StatusOr<Caller> TokenStore::Authenticate(absl::string_view text, Caller* refused) {
+  if (web_ != nullptr && rpc::IsWebToken(text)) {
+    ASSIGN_OR_RETURN(Caller caller, web_->Authenticate(text, refused));
+    platform::MutexLock lock(mutex_);
+    // Without the file, who is denied is not known.
+    const bool is_readable = Refresh().ok() && (version_.exists || !required_);
+    absl::Status status = is_readable ? CheckWeb(caller) : Unreadable();
+    if (status.ok()) return caller;
+    if (refused != nullptr) *refused = std::move(caller);
+    return status;
+  }
   const absl::StatusOr<rpc::TokenText> token = rpc::ParseTokenText(text);
   if (!token.ok()) return absl::UnauthenticatedError(token.status().message());
   TokenRecord known;
   bool is_revoked = false;
   {
     platform::MutexLock lock(mutex_);
-    if (!Refresh().ok()) {
-      return absl::UnauthenticatedError(
-          "the server cannot read its tokens; its administrator finds the reason in its log");
-    }
+    if (!Refresh().ok()) return Unreadable();
     const TokenRecord* found = Find(records_, token->token_id);
     is_revoked = found == nullptr;
     if (is_revoked) found = Find(revoked_, token->token_id);
@@ -253,17 +288,28 @@ absl::StatusOr<Caller> TokenStore::Authenticate(absl::string_view text, Caller* 
   }
   Caller caller = {known.principal, known.role, known.token_id,
                    absl::FromUnixSeconds(known.expire_seconds), known.maker};
-  absl::Status status = is_revoked ? NotKnown(token->token_id) : CheckTime(known, now_());
+  absl::Status status = is_revoked ? NotKnown(token->token_id) : CheckTime(caller, now_());
   if (status.ok()) return caller;
   if (refused != nullptr) *refused = std::move(caller);
   return status;
 }
 
-absl::Status TokenStore::Recheck(const std::string& token_id) {
+absl::Status TokenStore::Recheck(const Caller& caller) {
   platform::MutexLock lock(mutex_);
   if (!Refresh().ok()) return absl::OkStatus();
-  const TokenRecord* record = Find(records_, token_id);
-  return record == nullptr ? NotKnown(token_id) : CheckTime(*record, now_());
+  if (WebTokens::IsOf(caller)) return CheckWeb(caller);
+  const bool is_known = Find(records_, caller.token_id) != nullptr;
+  return is_known ? CheckTime(caller, now_()) : NotKnown(caller.token_id);
+}
+
+absl::Status TokenStore::CheckWeb(const Caller& caller) {
+  const auto denies = [&](const TokenRecord& record) {
+    return record.role == v1::ROLE_UNSPECIFIED && record.principal == caller.principal;
+  };
+  if (std::none_of(records_.begin(), records_.end(), denies)) return CheckTime(caller, now_());
+  return absl::UnauthenticatedError(absl::StrCat(
+      "an administrator has revoked all tokens of ", caller.principal,
+      "; ask one to revoke the entry with the role \"denied\" (`lengthwise auth list-tokens`)"));
 }
 
 absl::Status TokenStore::Change(
@@ -293,22 +339,9 @@ absl::StatusOr<v1::CreateTokenResponse> TokenStore::Create(const v1::CreateToken
   RETURN_IF_ERROR(CheckRequest(request));
   const absl::Duration lifetime =
       request.has_lifetime() ? absl::Seconds(request.lifetime().seconds()) : kDefaultLifetime;
-  ASSIGN_OR_RETURN(
-      const std::string digits,
-      platform::RandomHex(rpc::kTokenIdDigits + rpc::kTokenSecretDigits + kSaltDigits));
-  const std::string id = digits.substr(0, rpc::kTokenIdDigits);
-  const std::string secret = digits.substr(rpc::kTokenIdDigits, rpc::kTokenSecretDigits);
-  const std::string salt = digits.substr(rpc::kTokenIdDigits + rpc::kTokenSecretDigits);
   const absl::Time now = now_();
-  TokenRecord record;
-  record.token_id = id;
-  record.principal = request.principal();
-  record.role = request.role();
-  record.create_seconds = absl::ToUnixSeconds(now);
-  record.expire_seconds = absl::ToUnixSeconds(now + lifetime);
-  record.salt = salt;
-  record.hash = Hash(salt, secret);
-  record.maker = maker;
+  ASSIGN_OR_RETURN(NewToken made, MakeToken(request.principal(), request.role(), now, lifetime));
+  made.record.maker = maker;
   RETURN_IF_ERROR(Change([&](std::vector<TokenRecord>& records) -> absl::Status {
     std::erase_if(records, [&](const TokenRecord& old) {
       return absl::FromUnixSeconds(old.expire_seconds) + kForget < now;
@@ -317,12 +350,12 @@ absl::StatusOr<v1::CreateTokenResponse> TokenStore::Create(const v1::CreateToken
       return absl::ResourceExhaustedError(
           absl::StrCat("there are ", records.size(), " tokens; revoke some"));
     }
-    records.push_back(record);
+    records.push_back(made.record);
     return absl::OkStatus();
   }));
   v1::CreateTokenResponse response;
-  *response.mutable_token() = ToToken(record);
-  response.set_text(rpc::FormatTokenText({id, secret}));
+  *response.mutable_token() = ToToken(made.record);
+  response.set_text(rpc::FormatTokenText({made.record.token_id, made.secret}));
   return response;
 }
 
@@ -340,6 +373,8 @@ absl::StatusOr<v1::RevokeTokenResponse> TokenStore::Revoke(const v1::RevokeToken
   if (request.token_id().empty() == request.principal().empty()) {
     return absl::InvalidArgumentError("name a token or a principal, not both");
   }
+  ASSIGN_OR_RETURN(const NewToken denial,
+                   MakeToken(request.principal(), v1::ROLE_UNSPECIFIED, now_(), kMaxLifetime));
   v1::RevokeTokenResponse response;
   RETURN_IF_ERROR(Change([&](std::vector<TokenRecord>& records) -> absl::Status {
     const size_t erased = std::erase_if(records, [&](const TokenRecord& record) {
@@ -347,9 +382,14 @@ absl::StatusOr<v1::RevokeTokenResponse> TokenStore::Revoke(const v1::RevokeToken
         return false;
       }
       response.set_principal(record.principal);
+      if (record.role != v1::ROLE_UNSPECIFIED) response.set_count(response.count() + 1);
       return true;
     });
-    response.set_count(static_cast<int32_t>(erased));
+    if (web_ != nullptr && IsPrincipal(request.principal())) {
+      records.push_back(denial.record);
+      response.set_principal(request.principal());
+      return absl::OkStatus();
+    }
     if (erased > 0) return absl::OkStatus();
     return absl::NotFoundError("there is no such token; `lengthwise auth list-tokens` lists them");
   }));

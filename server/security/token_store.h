@@ -28,6 +28,7 @@
 #include "proto/access_service.pb.h"
 #include "server/security/authorization.h"
 #include "server/security/token_records.h"
+#include "server/security/web_tokens.h"
 
 namespace lengthwise::server {
 
@@ -57,8 +58,11 @@ class TokenStore {
   // running one refuses every caller until it is restarted. OK if there are no tokens.
   static absl::Status RemoveAll(const std::string& data_dir);
 
-  // True if callers must present a token: from the first token on, even if all were revoked or the
-  // file is gone, until RemoveAll and a restart.
+  // Accepts the tokens of an identity provider, too. Call it before the first caller comes.
+  void Accept(std::unique_ptr<WebTokens> web) { web_ = std::move(web); }
+
+  // True if callers must present a token: with an identity provider, or from the first token on,
+  // even if all were revoked or the file is gone, until RemoveAll and a restart.
   bool IsRequired();
 
   // The caller that a token stands for. UNAUTHENTICATED says why the token is refused and what to
@@ -66,16 +70,19 @@ class TokenStore {
   // gets the caller of a token that expired, or was revoked since this store was opened.
   absl::StatusOr<Caller> Authenticate(absl::string_view text, Caller* refused = nullptr);
 
-  // UNAUTHENTICATED if a token that was valid was revoked or has expired since. OK while the tokens
-  // cannot be read: with a damaged file new callers are refused, but open streams stay.
-  absl::Status Recheck(const std::string& token_id);
+  // UNAUTHENTICATED if the caller's token, which was valid, was revoked or has expired since. OK
+  // while the tokens cannot be read: with a damaged file new callers are refused, but open streams
+  // stay.
+  absl::Status Recheck(const Caller& caller);
 
   // INVALID_ARGUMENT names the field. `maker` is the calling principal.
   absl::StatusOr<v1::CreateTokenResponse> Create(const v1::CreateTokenRequest& request,
                                                  const std::string& maker = "");
   // Newest first.
   absl::StatusOr<v1::ListTokensResponse> List();
-  // NOT_FOUND if there is no such token, INVALID_ARGUMENT if the request names not one thing.
+  // With an identity provider, all tokens of a principal include the provider's, later ones too: an
+  // entry without a role denies them until it is revoked by its id. NOT_FOUND if there is no such
+  // token, INVALID_ARGUMENT if the request names not one thing.
   absl::StatusOr<v1::RevokeTokenResponse> Revoke(const v1::RevokeTokenRequest& request);
 
  private:
@@ -97,6 +104,8 @@ class TokenStore {
   absl::StatusOr<std::vector<TokenRecord>> Read() const;
   // Creates "requires_tokens", durably.
   absl::Status Mark() const;
+  // UNAUTHENTICATED if a caller with a provider's token is denied, or its token has expired.
+  absl::Status CheckWeb(const Caller& caller) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Adds those of `before` that are not in `records_` to `revoked_`.
   void KeepRevoked(std::vector<TokenRecord> before) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Reads the tokens, applies `change`, and writes them. Excludes other processes and threads.
@@ -107,6 +116,7 @@ class TokenStore {
   const std::string path_;
   const std::string mark_path_;
   const Now now_;
+  std::unique_ptr<WebTokens> web_;  // null: only the server's own
   // Held while a change is written. Every call of the API is authenticated under mutex_, which must
   // not wait for the disk.
   platform::Mutex change_mutex_ ABSL_ACQUIRED_BEFORE(mutex_);

@@ -12,6 +12,7 @@
 #include "gtest/gtest.h"
 #include "platform/files.h"
 #include "rpc/token.h"
+#include "server/security/testing/test_issuer.h"
 
 namespace lengthwise::server {
 namespace {
@@ -315,6 +316,98 @@ TEST_F(TokenStoreTest, TokensThatExpiredLongAgoAreForgotten) {
   now_ += absl::Hours(2);
   Create("mary", v1::ADMIN);
   EXPECT_EQ(store_->List().value().tokens_size(), 2);
+}
+
+// Beside the server's own tokens, those of an identity provider.
+class ProviderTest : public TokenStoreTest {
+ protected:
+  ProviderTest() { Accept(); }
+
+  void Accept() {
+    const std::string keys = directory_ + "/keys.json";
+    WriteTestKeys(keys, {key_.Public()});
+    store_->Accept(OpenTestTokens(keys, [this] { return now_; }));
+  }
+  std::string Token(const std::string& principal) {
+    return key_.Sign("ES256", TestClaims(principal, "viewer", now_ + absl::Minutes(10)));
+  }
+  absl::StatusOr<v1::RevokeTokenResponse> RevokeAll(const std::string& principal) {
+    v1::RevokeTokenRequest request;
+    request.set_principal(principal);
+    return store_->Revoke(request);
+  }
+
+  const TestKey key_ = TestKey::Curve("key");
+};
+
+TEST_F(ProviderTest, BothKindsOfTokensAreAccepted) {
+  EXPECT_TRUE(store_->IsRequired());
+  const Caller caller = store_->Authenticate(Token("sam")).value();
+  EXPECT_EQ(caller.principal, "sam");
+  EXPECT_EQ(caller.role, v1::VIEWER);
+  EXPECT_TRUE(store_->Authenticate(Create("ada", v1::ADMIN).text()).ok());
+  EXPECT_EQ(store_->Recheck(caller), absl::OkStatus());
+}
+
+TEST_F(ProviderTest, TokenEndsAtItsExpiry) {
+  const std::string token = Token("sam");
+  const Caller caller = store_->Authenticate(token).value();
+  now_ += absl::Minutes(10) - absl::Seconds(1);
+  EXPECT_TRUE(store_->Authenticate(token).ok());
+  EXPECT_EQ(store_->Recheck(caller), absl::OkStatus());
+  now_ += absl::Seconds(1);
+  EXPECT_THAT(Refusal(token), AllOf(HasSubstr("of sam expired at 2023-11-14T22:23:20+00:00"),
+                                    HasSubstr("from the identity provider")));
+  EXPECT_EQ(store_->Recheck(caller).code(), absl::StatusCode::kUnauthenticated);
+  Caller refused;
+  EXPECT_FALSE(store_->Authenticate(token, &refused).ok());
+  EXPECT_EQ(refused.principal, "sam");
+}
+
+TEST_F(ProviderTest, RevokedPrincipalIsDeniedUntilTheEntryIsRevoked) {
+  const std::string own = Create("sam", v1::VIEWER).text();
+  const Caller caller = store_->Authenticate(Token("sam")).value();
+  for (const int count : {1, 0}) {
+    const auto revoked = RevokeAll("sam").value();
+    EXPECT_EQ(revoked.principal(), "sam");
+    EXPECT_EQ(revoked.count(), count);
+    EXPECT_EQ(store_->List().value().tokens_size(), 1);
+  }
+  EXPECT_FALSE(store_->Authenticate(own).ok());
+  EXPECT_EQ(store_->Recheck(caller).code(), absl::StatusCode::kUnauthenticated);
+  // Later tokens too, and after a restart.
+  now_ += absl::Minutes(1);
+  store_ = Open();
+  Accept();
+  EXPECT_THAT(Refusal(Token("sam")),
+              AllOf(HasSubstr("all tokens of sam"), HasSubstr("lengthwise auth list-tokens")));
+  EXPECT_TRUE(store_->Authenticate(Token("samuel")).ok());
+  // A new token of the server is an administrator's decision.
+  EXPECT_TRUE(store_->Authenticate(Create("sam", v1::VIEWER).text()).ok());
+  EXPECT_FALSE(store_->Authenticate(Token("sam")).ok());
+  const v1::Token entry = store_->List().value().tokens(1);
+  EXPECT_EQ(entry.role(), v1::ROLE_UNSPECIFIED);
+  v1::RevokeTokenRequest lift;
+  lift.set_token_id(entry.token_id());
+  EXPECT_EQ(store_->Revoke(lift).value().principal(), "sam");
+  EXPECT_TRUE(store_->Authenticate(Token("sam")).ok());
+}
+
+TEST_F(ProviderTest, MalformedPrincipalIsNotStored) {
+  EXPECT_EQ(RevokeAll("sam admin\n").status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST_F(ProviderTest, NobodyIsAcceptedWhileTheDeniedAreUnknown) {
+  const Caller open = store_->Authenticate(Token("ada")).value();
+  ASSERT_TRUE(RevokeAll("sam").ok());
+  std::filesystem::rename(directory_ + "/tokens", directory_ + "/moved");
+  for (const char* principal : {"sam", "ada"}) {
+    EXPECT_THAT(Refusal(Token(principal)), HasSubstr("cannot read its tokens"));
+  }
+  EXPECT_EQ(store_->Recheck(open), absl::OkStatus());
+  std::filesystem::rename(directory_ + "/moved", directory_ + "/tokens");
+  EXPECT_TRUE(store_->Authenticate(Token("ada")).ok());
+  EXPECT_FALSE(store_->Authenticate(Token("sam")).ok());
 }
 
 }  // namespace

@@ -26,6 +26,7 @@
 #include "rpc/channel.h"
 #include "rpc/testing/test_certificates.h"
 #include "rpc/token.h"
+#include "server/security/testing/test_issuer.h"
 #include "server/security/token_store.h"
 #include "tests/end_to_end/programs.h"
 
@@ -64,6 +65,8 @@ class AccessTest : public testing::Test {
     const Result made =
         Run({kServer, "--data_dir", File("data"), "--create_admin_token", File("admin.token")});
     ASSERT_EQ(made.code, 0) << made.output;
+    provider_ = new server::TestKey(server::TestKey::Rsa("2026"));
+    server::WriteTestKeys(File("keys.json"), {provider_->Public()});
     const rpc::TestAuthority::Pair pair = house_->Issue("server");
     server_ = platform::ChildProcess::Start({.arguments = {kServer,
                                                            "--listen",
@@ -84,7 +87,13 @@ class AccessTest : public testing::Test {
                                                            "200ms",
                                                            "--allow_python_networks",
                                                            "--python_networks_from",
-                                                           "admin"},
+                                                           "admin",
+                                                           "--oidc_issuer",
+                                                           server::kTestIssuer,
+                                                           "--oidc_audience",
+                                                           server::kTestAudience,
+                                                           "--oidc_keys",
+                                                           File("keys.json")},
                                              .output_file = File("server.log")})
                   .value()
                   .release();
@@ -154,6 +163,7 @@ class AccessTest : public testing::Test {
   static std::string* address_;
   static rpc::TestAuthority* house_;
   static rpc::TestAuthority* stranger_;
+  static server::TestKey* provider_;
   static platform::ChildProcess* server_;
 };
 
@@ -161,6 +171,7 @@ std::string* AccessTest::directory_ = nullptr;
 std::string* AccessTest::address_ = nullptr;
 rpc::TestAuthority* AccessTest::house_ = nullptr;
 rpc::TestAuthority* AccessTest::stranger_ = nullptr;
+server::TestKey* AccessTest::provider_ = nullptr;
 platform::ChildProcess* AccessTest::server_ = nullptr;
 
 TEST_F(AccessTest, RolesSufficeForAnExperiment) {
@@ -249,6 +260,30 @@ TEST_F(AccessTest, RejectedCallersGetOneLineOfAdvice) {
   EXPECT_THAT(Refusal(Run({kClient, "list", "--server", "head.example.org:7070", "--token_file",
                            File("ada.token")})),
               HasSubstr("in plain text"));
+}
+
+TEST_F(AccessTest, ProvidersTokensWorkBesideTheServers) {
+  const auto write = [](const std::string& name, absl::Duration lifetime) {
+    const auto claims = server::TestClaims("sam", "submitter", absl::Now() + lifetime);
+    ASSERT_TRUE(rpc::WriteTokenFile(File(name + ".token"), provider_->Sign("RS256", claims)).ok());
+  };
+  write("sam", absl::Hours(1));
+  write("sam_late", -absl::Seconds(1));
+  EXPECT_THAT(Client("sam", {"auth", "whoami"}).output,
+              HasSubstr(absl::StrCat("sam (submitter) at ", *address_, ", until 20")));
+  EXPECT_THAT(Refusal(Client("sam", {"auth", "list-tokens"})),
+              HasSubstr("sam's token has the role"));
+  EXPECT_THAT(Refusal(Client("sam_late", {"list"})),
+              AllOf(HasSubstr("of sam expired at 20"), HasSubstr("from the identity provider")));
+  const server::TestKey other = server::TestKey::Rsa("2026");
+  const auto claims = server::TestClaims("sam", "admin", absl::Now() + absl::Hours(1));
+  ASSERT_TRUE(rpc::WriteTokenFile(File("forged.token"), other.Sign("RS256", claims)).ok());
+  EXPECT_THAT(Refusal(Client("forged", {"list"})), HasSubstr("has a wrong signature"));
+  // Sam leaves.
+  EXPECT_THAT(Client("admin", {"auth", "revoke-token", "--principal", "sam"}).output,
+              HasSubstr("Revoked all tokens of sam: 0."));
+  EXPECT_THAT(Refusal(Client("sam", {"list"})), HasSubstr("revoked all tokens of sam"));
+  EXPECT_THAT(Client("admin", {"auth", "list-tokens"}).output, HasSubstr("denied"));
 }
 
 TEST_F(AccessTest, WorkerNeedsTokenAndCertificate) {
@@ -366,7 +401,9 @@ TEST_F(AccessTest, ZSecretsDoNotLeak) {
   for (const auto& entry : std::filesystem::directory_iterator(*directory_)) {
     if (entry.path().extension() != ".token") continue;
     const std::string text = absl::StrReplaceAll(Contents(entry.path().string()), {{"\n", ""}});
-    const std::string secret = rpc::ParseTokenText(text).value().secret;
+    const auto own = rpc::ParseTokenText(text);
+    // Of a provider's token the signature.
+    const std::string secret = own.ok() ? own->secret : text.substr(text.rfind('.') + 1);
     ++tokens;
     for (const std::string& where : {log, Seen(), stored}) {
       EXPECT_EQ(where.find(secret), std::string::npos) << entry.path();
