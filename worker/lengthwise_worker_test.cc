@@ -226,7 +226,7 @@ TEST(LengthwiseWorker, UsesOneThreadPerUsableCpu) {
   ASSERT_TRUE(server.WaitUntil([](const State& state) { return state.acquires >= 1; }));
   server.With([](State& state) { EXPECT_EQ(state.registrations[0].provenance().threads(), 1); });
   program.Signal(SIGTERM);
-  EXPECT_THAT(program.ReadToEnd(), HasSubstr(" 1 CPU threads (the CPU affinity)"));
+  EXPECT_THAT(program.ReadToEnd(), HasSubstr(" 1 CPU thread (the CPU affinity)"));
 }
 
 TEST(LengthwiseWorker, WaitsForAServerThatStartsLater) {

@@ -25,6 +25,7 @@
 #include "command_line/definition.h"
 #include "models/kernels/cuda_capability.h"
 #include "models/python_network/process.h"
+#include "platform/counted.h"
 #include "platform/descriptors.h"
 #include "platform/flag_checks.h"
 #include "platform/log.h"
@@ -339,7 +340,7 @@ int Run(const Flags& flags, platform::TerminationSignals& signals) {
   options.drain_at = After(lifetime - DrainReserve(lifetime, options.session.drain_timeout));
   const v1::Provenance provenance = (*runner)->provenance();
   platform::LogInfo("lengthwise_worker ", platform::kVersion, " on ", provenance.device(), ", ",
-                    provenance.threads(), " CPU threads (",
+                    platform::Counted(provenance.threads(), "CPU thread"), " (",
                     flags.runner.threads > 0 ? "--threads" : platform::CountUsableCpus().limit,
                     "), packs of up to ", (*runner)->max_pack_size(), "; server ", options.server);
   platform::LogInfo("the CPU's instruction set is ", provenance.instruction_set(),
