@@ -632,6 +632,27 @@ TEST_F(WorkerServiceTest, LaterProcessWithAnIdFencesTheEarlierOne) {
   EXPECT_TRUE(call("third", 2).ok());
 }
 
+// Otherwise a worker that has stopped would count as lost.
+TEST_F(WorkerServiceTest, CallThatTheLastOneOvertookRegistersNoWorker) {
+  v1::SynchronizeRequest request;
+  request.mutable_worker()->set_worker_id("n07-cpu-1");
+  request.mutable_worker()->set_max_pack_size(1);
+  request.mutable_worker()->set_api_version(platform::kWorkerApiVersion);
+  const auto call = [&](const std::string& session, int64_t number, bool stopping) {
+    request.set_session(session);
+    request.set_number(number);
+    request.set_stopping(stopping);
+    grpc::ClientContext context;
+    v1::SynchronizeResponse response;
+    return stub_->Synchronize(&context, request, &response);
+  };
+  ASSERT_TRUE(call("first", 1, false).ok());
+  ASSERT_TRUE(call("first", 3, true).ok());
+  EXPECT_EQ(call("first", 2, false).error_code(), grpc::StatusCode::ABORTED);
+  EXPECT_TRUE(call("first", 4, true).ok()) << "the answer to the last call was lost";
+  EXPECT_TRUE(call("second", 1, false).ok()) << "another process with the id";
+}
+
 // Workers of 0.2 register first, with version 3 of the API.
 TEST_F(WorkerServiceTest, OlderWorkersAreToldToUpgrade) {
   v1::RegisterWorkerRequest request;

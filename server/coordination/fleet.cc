@@ -69,12 +69,23 @@ void Fleet::Heartbeat(absl::string_view worker, const v1::WorkerMeasurements& me
   if (!monitoring::IsSound(measurements.step_seconds())) entry.measurements.clear_step_seconds();
 }
 
-void Fleet::Stop(absl::string_view worker, const std::string& fault) {
+void Fleet::Stop(absl::string_view worker, absl::string_view session, int64_t number,
+                 const std::string& fault) {
   platform::MutexLock lock(mutex_);
   const auto found = workers_.find(worker);
   if (found == workers_.end()) return;
-  found->second.worker.set_stopped(true);
-  found->second.worker.set_fault(fault);
+  Entry& entry = found->second;
+  entry.worker.set_stopped(true);
+  entry.worker.set_fault(fault);
+  entry.stopped_session = std::string(session);
+  entry.stopped_number = number;
+}
+
+bool Fleet::HasStopped(absl::string_view worker, absl::string_view session, int64_t number) {
+  platform::MutexLock lock(mutex_);
+  const auto found = workers_.find(worker);
+  return found != workers_.end() && found->second.worker.stopped() &&
+         found->second.stopped_session == session && number < found->second.stopped_number;
 }
 
 void Fleet::Forget(absl::Time now) {

@@ -35,8 +35,12 @@ class Fleet {
   std::optional<std::string> PrincipalOf(absl::string_view worker);
   void Heartbeat(absl::string_view worker, const v1::WorkerMeasurements& measurements,
                  absl::Time now, absl::Time wall);
-  // The worker is about to exit; `fault`: what is wrong with its machine, if anything is known.
-  void Stop(absl::string_view worker, const std::string& fault);
+  // The worker's process `session` is about to exit: its call `number` is the last.
+  // `fault`: what is wrong with its machine, if anything is known.
+  void Stop(absl::string_view worker, absl::string_view session, int64_t number,
+            const std::string& fault);
+  // True of a call that the process made before its last one, which overtook it.
+  bool HasStopped(absl::string_view worker, absl::string_view session, int64_t number);
   // Evicts workers not heard from for an hour (stopped ones: ten minutes) and returns the others,
   // by id. Does not set `alive` and `trials`.
   std::vector<v1::Worker> List(absl::Time now);
@@ -49,6 +53,8 @@ class Fleet {
     std::string principal;
     v1::WorkerMeasurements measurements;
     absl::Time last_heard;
+    std::string stopped_session;
+    int64_t stopped_number = 0;
   };
 
   void Forget(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -43,7 +43,7 @@ TEST(FleetTest, WorkerThatChangesHandsLeavesRoom) {
 TEST(FleetTest, StoppedWorkersLeaveRoomAfterTenMinutes) {
   Fleet fleet(1);
   EXPECT_TRUE(Register(fleet, "ada", "a", absl::ZeroDuration()).ok());
-  fleet.Stop("a", "");
+  fleet.Stop("a", "", 1, "");
   EXPECT_FALSE(Register(fleet, "ada", "b", absl::Minutes(9)).ok());
   EXPECT_TRUE(Register(fleet, "ada", "b", absl::Minutes(11)).ok());
 }

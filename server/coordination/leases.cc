@@ -388,11 +388,12 @@ absl::Status Leases::Hear(const v1::SynchronizeRequest& request, const std::stri
         absl::StrCat("another process has begun to work as \"", worker,
                      "\"; give each worker an id of its own (--worker_id)"));
   }
-  if (session == nullptr || owner != caller || session->id != request.session()) {
-    RETURN_IF_ERROR(Register(request, caller));
-  } else if (request.number() <= session->number) {
+  const bool is_new = session == nullptr || owner != caller || session->id != request.session();
+  if (is_new ? fleet_.HasStopped(worker, request.session(), request.number())
+             : request.number() <= session->number) {
     return absl::AbortedError("a later call of this worker came first");
   }
+  if (is_new) RETURN_IF_ERROR(Register(request, caller));
   LENGTHWISE_FAILPOINT("engine.heartbeat");
   scheduler.FindSession(worker)->number = request.number();
   const std::vector<Token> listed = TokensOf(request, caller);
@@ -406,7 +407,8 @@ absl::Status Leases::Hear(const v1::SynchronizeRequest& request, const std::stri
   }
   RETURN_IF_ERROR(Release(request, caller, listed));
   if (request.stopping()) {
-    fleet_.Stop(worker, scheduler.FaultOf(worker, ledger_.Now()));
+    fleet_.Stop(worker, request.session(), request.number(),
+                scheduler.FaultOf(worker, ledger_.Now()));
     scheduler.Unregister(worker);
     ledger_.effects().log.emplace_back(platform::LogLevel::kInfo,
                                        absl::StrCat("worker ", worker, " stops"));
