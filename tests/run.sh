@@ -17,6 +17,8 @@
 #   releases       this build's programs with those of 0.1.0, built from the history
 #   single_files   every source compiled by itself, instead of several at a time (bazel/cc.bzl): finds missing includes
 #   wheel          the wheel of this build in a fresh Debian 12 and 13; needs root and a network
+#   service        the units under the systemd of a fresh Debian 12, which needs root and a network, and every alert under
+#                  Prometheus
 # --within=MINUTES limits the total time, but for what the build needs. Does not start a part that needs more than the time left,
 # and stops the tests or the part that runs at the limit. Reports what did not run and counts it as skipped.
 set -euo pipefail
@@ -29,7 +31,7 @@ FUZZ_SECONDS="${LENGTHWISE_FUZZ_SECONDS:-60}"
 EARLIER_RELEASE=4ad12fe
 
 # Minutes that each part needs on two cores, with most of its objects in the disk cache.
-declare -A needs=([asan]=10 [asan_libtorch]=15 [tsan]=10 [fuzz]=14 [faults]=25 [threads]=20 [benchmarks]=5 [releases]=12 [single_files]=20 [wheel]=15)
+declare -A needs=([asan]=10 [asan_libtorch]=15 [tsan]=10 [fuzz]=14 [faults]=25 [threads]=20 [benchmarks]=5 [releases]=12 [single_files]=20 [wheel]=15 [service]=12)
 
 started=$SECONDS
 within=0
@@ -47,7 +49,7 @@ targets=()
 for argument in "$@"; do
   case $argument in
     --strict) strict=(--strict) ;;
-    --long) parts=(asan asan_libtorch tsan fuzz faults threads benchmarks releases single_files wheel) ;;
+    --long) parts=(asan asan_libtorch tsan fuzz faults threads benchmarks releases single_files wheel service) ;;
     --long=*)
       IFS=, read -ra parts <<<"${argument#--long=}"
       for part in "${parts[@]}"; do
@@ -71,6 +73,7 @@ filter=(--build_tag_filters=-manual --test_tag_filters=-long_part,-manual)
 packages=(chromium curl fish groff-base libblis4-serial man-db prometheus python3-torch zsh)
 [[ ! " ${parts[*]} " =~ " fuzz " ]] || packages+=(clang libclang-rt-dev)
 [[ ! " ${parts[*]} " =~ " wheel " ]] || packages+=(debootstrap qemu-user)
+[[ ! " ${parts[*]} " =~ " service " ]] || packages+=(debootstrap libfaketime openssl strace)
 
 end_step install
 step "1/4 installing missing packages (nothing to do the second time)"
@@ -236,6 +239,12 @@ for part in "${parts[@]}"; do
       # Other parts leave the programs of other configurations in bazel-bin.
       run_part wheel_programs bazel build //client:lengthwise //server:lengthwise_server //worker:lengthwise_worker
       run_part wheel tests/wheel/try_wheel.sh
+      ;;
+    service)
+      step "long: the units under systemd, and every alert under Prometheus"
+      run_part service_programs bazel build //client:lengthwise //server:lengthwise_server //worker:lengthwise_worker
+      run_part units tests/systemd/try_units.sh
+      run_part alerts tests/monitoring/every_alert.py
       ;;
   esac
 done
