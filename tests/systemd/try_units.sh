@@ -19,7 +19,11 @@ work=$(mktemp -d "${TMPDIR:-/var/tmp}/lengthwise-systemd-XXXXXX")
 root=$work/root base=${1:-$work/root} container="" cgroups=()
 clean() {
   if [ -n "$container" ]; then
-    kill "$container" 2>/dev/null || true
+    # The second signal does not wait for its services.
+    for _ in 1 2; do
+      kill "$container" 2>/dev/null || true
+      sleep 1
+    done
     wait "$container" || true
   fi
   for cgroup in "${cgroups[@]}"; do find "$cgroup" -depth -type d -exec rmdir {} + || true; done
@@ -56,16 +60,16 @@ cp -r deploy experiments "$root/home/ada/lengthwise/"
 chroot "$root" chown -R ada: /home/ada/lengthwise
 
 # systemd-nspawn of the fresh Debian, so that this machine's systemd does not matter. It makes the controllers of cgroup v1 read-only; a
-# cgroup of its own for each lets the container's systemd limit memory and processors. With cgroup v2, systemd delegates them itself.
+# cgroup of its own in each lets the container's systemd limit memory and processors. With cgroup v2 alone it delegates them itself.
 nspawn=("$root/lib64/ld-linux-x86-64.so.2" --library-path "$root/usr/lib/x86_64-linux-gnu:$root/usr/lib/x86_64-linux-gnu/systemd"
   "$root/usr/bin/systemd-nspawn" --quiet --boot --directory="$root" --machine=head --register=no --keep-unit --private-network
   --console=pipe --bind-ro="$work/collected:/home/ada/lengthwise/collected")
-for controller in memory pids cpu cpuacct cpu,cpuacct; do
-  own=$(awk -F: -v controller=$controller '$2 == controller { print $3 }' /proc/self/cgroup)
-  cgroup=/sys/fs/cgroup/$controller${own%/}/lengthwise-systemd-$$
+for name in memory pids cpu cpuacct cpu,cpuacct systemd unified; do
+  own=$(awk -F: -v name=$name '$2 == name || $2 == "name=" name || (name == "unified" && $2 == "") { print $3 }' /proc/self/cgroup)
+  cgroup=/sys/fs/cgroup/$name${own%/}/lengthwise-systemd-$$
   if [ -z "$own" ] || ! mkdir "$cgroup" 2>/dev/null; then continue; fi
   cgroups+=("$cgroup")
-  nspawn+=("--bind=$cgroup:/sys/fs/cgroup/$controller")
+  case $name in systemd | unified) ;; *) nspawn+=("--bind=$cgroup:/sys/fs/cgroup/$name") ;; esac
 done
 [ ${#cgroups[@]} = 0 ] || nspawn+=(--tmpfs=/sys/fs/cgroup)
 (
