@@ -11,7 +11,6 @@
 #include "catalogue/entry.h"
 #include "client/commands/commands.h"
 #include "client/commands/specification_file.h"
-#include "models/encodings/positions.h"
 #include "models/networks/catalogue.h"
 #include "models/python_network/process.h"
 #include "platform/status_macros.h"
@@ -94,8 +93,14 @@ bool CheckNetwork(Program& program, const std::string& subject, const v1::Compon
   const std::string& arguments = parameters.String("arguments");
   const bool own_positions =
       absl::c_any_of(specification.encodings(), [&](const v1::Component& encoding) {
+        const catalogue::Parameters values = specification::ParametersOf(encoding);
+        const auto is = [&](const char* name, const std::string& value) {
+          const auto found = values.values().find(name);
+          return found != values.values().end() &&
+                 found->second == catalogue::ParameterValue(value);
+        };
         return specification::Fits(network, encoding) &&
-               models::PositionPolicy(specification::ParametersOf(encoding)).each();
+               (is("draws", "per_sequence") || is("positions", "data"));
       });
   const auto tell = [&](const std::string& line) {
     program.out() << subject << ": " << line << "\n";
