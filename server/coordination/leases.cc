@@ -393,7 +393,9 @@ absl::Status Leases::Hear(const v1::SynchronizeRequest& request, const std::stri
              : request.number() <= session->number) {
     return absl::AbortedError("a later call of this worker came first");
   }
-  if (is_new) RETURN_IF_ERROR(Register(request, caller));
+  if (is_new) {
+    RETURN_IF_ERROR(Register(request, caller));
+  }
   LENGTHWISE_FAILPOINT("engine.heartbeat");
   scheduler.FindSession(worker)->number = request.number();
   const std::vector<Token> listed = TokensOf(request, caller);
