@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "grpcpp/support/channel_arguments.h"
+#include "rpc/status.h"
 #include "rpc/transport.h"
 
 namespace lengthwise::worker {
@@ -110,7 +111,8 @@ bool IsTransient(const absl::Status& status) {
     case absl::StatusCode::kUnauthenticated:
       return true;
     default:
-      return false;
+      // Other clients have all of the server's room for calls, for a moment.
+      return rpc::RetryDelay(status) > absl::ZeroDuration();
   }
 }
 

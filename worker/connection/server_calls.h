@@ -96,8 +96,8 @@ absl::Status RetryWhileUnavailable(absl::Status status,
 
 using rpc::ToStatus;
 
-// Returns true if a retry may succeed: the server is away, overloaded or restarting, or the
-// worker's token may be renewed (its file is read again).
+// Returns true if a retry may succeed: the server is away, overloaded or restarting (or
+// says when to call again), or the worker's token may be renewed (its file is read again).
 bool IsTransient(const absl::Status& status);
 
 }  // namespace lengthwise::worker

@@ -7,6 +7,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "rpc/status.h"
 
 namespace lengthwise::worker {
 namespace {
@@ -57,6 +58,11 @@ TEST_F(RetryTest, StopsOnRequest) {
 TEST_F(RetryTest, EndsAtTheDeadline) {
   EXPECT_TRUE(
       absl::IsDeadlineExceeded(Retry([this] { return unknown_; }, After(absl::Milliseconds(20)))));
+}
+
+TEST(TransientTest, FullServerThatNamesATimeIsAskedAgain) {
+  EXPECT_TRUE(IsTransient(rpc::ExhaustedFor(absl::Seconds(1), "no room for answers")));
+  EXPECT_FALSE(IsTransient(absl::ResourceExhaustedError("the owner's quota is used up")));
 }
 
 }  // namespace
