@@ -27,6 +27,14 @@
 #include "server/security/token_store.h"
 
 namespace lengthwise::server {
+
+// Not in the namespace without a name, because WebTokens::Keys has it.
+struct CjoseRelease {
+  void operator()(cjose_jws_t* jws) const { cjose_jws_release(jws); }
+  void operator()(cjose_jwk_t* jwk) const { cjose_jwk_release(jwk); }
+  void operator()(char* text) const { free(text); }
+};
+
 namespace {
 
 using nlohmann::json;
@@ -38,12 +46,6 @@ constexpr size_t kMostVerified = 10'000;
 constexpr absl::Duration kFetchTimeout = absl::Seconds(5);
 // Digits of the hash in a token's id, which names it in the audit log.
 constexpr size_t kShownDigits = 32;
-
-struct Release {
-  void operator()(cjose_jws_t* jws) const { cjose_jws_release(jws); }
-  void operator()(cjose_jwk_t* jwk) const { cjose_jwk_release(jwk); }
-  void operator()(char* text) const { free(text); }
-};
 
 bool IsUrl(absl::string_view keys) { return absl::StrContains(keys, "://"); }
 
@@ -103,7 +105,7 @@ absl::StatusOr<std::string> Fetch(const std::string& url) {
 struct WebTokens::Keys {
   std::string text;
   // With their ids, which may be empty.
-  std::vector<std::pair<std::string, std::unique_ptr<cjose_jwk_t, Release>>> list;
+  std::vector<std::pair<std::string, std::unique_ptr<cjose_jwk_t, CjoseRelease>>> list;
 };
 
 WebTokens::WebTokens(Options options, Now now)
@@ -161,7 +163,7 @@ absl::StatusOr<std::shared_ptr<const WebTokens::Keys>> WebTokens::ParseKeys(std:
   for (const json& each : *list) {
     if (const std::string use = TextIn(each, "use"); !use.empty() && use != "sig") continue;
     const std::string one = each.dump();
-    std::unique_ptr<cjose_jwk_t, Release> key(
+    std::unique_ptr<cjose_jwk_t, CjoseRelease> key(
         cjose_jwk_import(one.data(), one.size(), /*err=*/nullptr));
     if (key == nullptr) continue;
     const cjose_jwk_kty_t type = cjose_jwk_get_kty(key.get(), nullptr);
@@ -180,7 +182,7 @@ absl::StatusOr<std::shared_ptr<const WebTokens::Keys>> WebTokens::ParseKeys(std:
 }
 
 absl::StatusOr<std::string> WebTokens::Verify(const Keys& keys, absl::string_view text) {
-  const std::unique_ptr<cjose_jws_t, Release> jws(
+  const std::unique_ptr<cjose_jws_t, CjoseRelease> jws(
       cjose_jws_import(text.data(), text.size(), /*err=*/nullptr));
   cjose_header_t* const header = jws == nullptr ? nullptr : cjose_jws_get_protected(jws.get());
   const auto field = [&](const char* name) {
@@ -188,8 +190,8 @@ absl::StatusOr<std::string> WebTokens::Verify(const Keys& keys, absl::string_vie
     return std::string(value == nullptr ? "" : value);
   };
   // A receiver must refuse extensions that are critical to the sender (RFC 7515, section 4.1.11).
-  if (header == nullptr ||
-      std::unique_ptr<char, Release>(cjose_header_get_raw(header, "crit", nullptr)) != nullptr) {
+  if (header == nullptr || std::unique_ptr<char, CjoseRelease>(
+                               cjose_header_get_raw(header, "crit", nullptr)) != nullptr) {
     return Refused("cannot be read; get a new one from the identity provider");
   }
   const std::string algorithm = field("alg");
