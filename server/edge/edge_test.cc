@@ -295,7 +295,7 @@ TEST(Edge, FloodOfSlowDecisionsDelaysNoKnownAddress) {
                    }
                    return Admit(peer, method, token);
                  });
-  Call(Connect(**edge, "127.0.0.2"), "good");
+  Call(Connect(**edge, "127.0.0.2"), "good", "a message has");
   std::vector<platform::Descriptor> flood;
   const std::string block = WriteHeaderBlock({{":path", "/a.B/C"}, {"authorization", "slow"}});
   std::string calls = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -309,8 +309,8 @@ TEST(Edge, FloodOfSlowDecisionsDelaysNoKnownAddress) {
   }
   const auto deadline = std::chrono::steady_clock::now() + kPatience;
   while (slow == 0 && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
-  Call(Connect(**edge, "127.0.0.2"), "good");
-  Call(Connect(**edge, "127.0.0.2"), "bad");
+  Call(Connect(**edge, "127.0.0.2"), "good", "a message has");
+  Call(Connect(**edge, "127.0.0.2"), "bad", "not good");
   EXPECT_EQ(slow, 1);
   decide.set_value();
   std::string answers;
