@@ -59,6 +59,10 @@ absl::StatusOr<std::string> DataCache::Get(absl::string_view sha256, const Fetch
   const bool is_new = !fs::exists(options_.directory, ignored);
   RETURN_IF_ERROR(platform::CreateDirectories(options_.directory));
   if (is_new) fs::permissions(options_.directory, fs::perms::owner_all, ignored);
+  // A new file takes the place of no pipe.
+  if (fs::exists(path, ignored) && !fs::is_regular_file(path, ignored)) {
+    RETURN_IF_ERROR(platform::DeleteFile(path));
+  }
   ASSIGN_OR_RETURN(const auto written, platform::AtomicFile::Create(path));
   platform::Sha256 hash;
   RETURN_IF_ERROR(fetch([&](absl::string_view chunk) {
