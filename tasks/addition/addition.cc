@@ -122,7 +122,9 @@ class AdditionTask final : public TextTask {
 
   int64_t LargestId(int64_t size) const override {
     if (settings_.coupling == Coupling::kAbacus) return size + 1;
-    return size + (HasReversedAnswer(settings_.format.order) ? 2 : 3);
+    const bool signs_share_an_id =
+        HasReversedAnswer(settings_.format.order) || settings_.operands > 2;
+    return size + (signs_share_an_id ? 2 : 3);
   }
 
   TextExample Sample(int64_t size, bool augmented, random::Stream& stream) const override {

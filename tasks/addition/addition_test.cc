@@ -98,18 +98,33 @@ TEST(AdditionIdsTest, AbacusCountsWithinEachNumber) {
   EXPECT_FALSE(Plain("reversed")->has_ids());
 }
 
+TEST(AdditionIdsTest, TheSignsOfThreeOperandsShareAnIdInEveryOrder) {
+  const AdditionTask task({{"order", std::string("standard")},
+                           {"operands", int64_t{3}},
+                           {"index_hints", false},
+                           {"coupling", std::string("digits")}});
+  TextExample example;
+  example.tokens = *task->Parse("012+099+030=141");
+  example.prompt = 12;
+  EXPECT_THAT(task->Ids(example, example.tokens),
+              ElementsAre(4, 3, 2, 1, 4, 3, 2, 1, 4, 3, 2, 1, 4, 3, 2));
+}
+
 TEST(AdditionIdsTest, LargestIdIsThatOfAllExamples) {
-  for (const char* coupling : {"digits", "abacus"}) {
-    for (const char* order : {"standard", "reversed", "reversed_answer"}) {
-      const AdditionTask task({{"order", std::string(order)},
-                               {"index_hints", false},
-                               {"coupling", std::string(coupling)}});
-      ASSERT_TRUE(task->Check(7).ok());
-      const TextExample example = task.Draw(7, 0);
-      const Tokens ids = task->Ids(example, example.tokens);
-      EXPECT_EQ(*std::max_element(ids.begin(), ids.end()), task->LargestId(7))
-          << coupling << " " << order;
-      EXPECT_EQ(ids.back(), 0) << "the end token";
+  for (const int64_t operands : {2, 3, 10}) {
+    for (const char* coupling : {"digits", "abacus"}) {
+      for (const char* order : {"standard", "reversed", "reversed_answer"}) {
+        const AdditionTask task({{"order", std::string(order)},
+                                 {"operands", operands},
+                                 {"index_hints", false},
+                                 {"coupling", std::string(coupling)}});
+        ASSERT_TRUE(task->Check(7).ok());
+        const TextExample example = task.Draw(7, 0);
+        const Tokens ids = task->Ids(example, example.tokens);
+        EXPECT_EQ(*std::max_element(ids.begin(), ids.end()), task->LargestId(7))
+            << operands << " " << coupling << " " << order;
+        EXPECT_EQ(ids.back(), 0) << "the end token";
+      }
     }
   }
 }

@@ -153,6 +153,9 @@ std::vector<int32_t> CoupledIds(absl::Span<const int32_t> tokens, size_t prompt,
                                 bool reversed_operands, bool reversed_answer) {
   constexpr int32_t kSign = 1;
   const auto answer = static_cast<int32_t>(places);
+  const bool has_two_operands =
+      std::count(tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(prompt), kPlus) == 1;
+  const int32_t equals = has_two_operands && !reversed_answer ? kSign + answer + 1 : kSign;
   std::vector<int32_t> ids(tokens.size(), 0);
   for (size_t first = 0; first < prompt;) {
     const auto sign =
@@ -163,9 +166,7 @@ std::vector<int32_t> CoupledIds(absl::Span<const int32_t> tokens, size_t prompt,
       const size_t place = reversed_operands ? i - first : end - 1 - i;
       ids[i] = kSign + 1 + static_cast<int32_t>(place);
     }
-    if (end < prompt) {
-      ids[end] = tokens[end] == kEquals && !reversed_answer ? kSign + answer + 1 : kSign;
-    }
+    if (end < prompt) ids[end] = tokens[end] == kEquals ? equals : kSign;
     first = end + 1;
   }
   for (size_t i = prompt; i < tokens.size(); ++i) {

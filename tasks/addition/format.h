@@ -94,9 +94,10 @@ int64_t LongestWritten(int64_t n, const Format& format, int64_t operands = 2);
 std::vector<int32_t> AbacusIds(absl::Span<const int32_t> tokens);
 
 // Position coupling (Cho et al. 2024, section 3, as the published code counts): digits of place
-// value 10^j have 2 + j, "+" has 1, and so has "=" before a reversed answer, else the id above the
-// answer's. `tokens` begin with a prompt of `prompt` tokens without hints or blanks. Tokens past
-// the answer's `places` digits, and those that are no digits, have 0.
+// value 10^j have 2 + j, "+" and "=" have 1. With two operands (not with more) and an answer that
+// is not reversed, "=" has the id above the answer's. `tokens` begin with a prompt of `prompt`
+// tokens without hints or blanks. Tokens past the answer's `places` digits, and those that are no
+// digits, have 0.
 std::vector<int32_t> CoupledIds(absl::Span<const int32_t> tokens, size_t prompt, int64_t places,
                                 bool reversed_operands, bool reversed_answer);
 

@@ -147,18 +147,20 @@ TEST(GoldenPositionIdsTest, CouplingMatchesTheReference) {
   const Json golden = Baseline("position_coupling");
   if (golden.is_null()) GTEST_SKIP() << "position_coupling.json is absent";
   int compared = 0;
-  for (const Json& sample : golden.at("addition")) {
-    const auto query = sample.at("query").get<std::string>() + "=";
-    const auto response = sample.at("response").get<std::string>();
-    const Tokens ids = CoupledIds(
-        Characters(query + response), query.size(), static_cast<int64_t>(response.size()),
-        sample.at("reverse_input").get<bool>(), sample.at("reverse_output").get<bool>());
-    EXPECT_EQ(Moved(ids, sample.at("start").get<int32_t>() - 1),
-              sample.at("position_ids").get<Tokens>())
-        << query << response;
-    ++compared;
+  for (const char* samples : {"addition", "addition_many"}) {
+    for (const Json& sample : golden.at(samples)) {
+      const auto query = sample.at("query").get<std::string>() + "=";
+      const auto response = sample.at("response").get<std::string>();
+      const Tokens ids = CoupledIds(
+          Characters(query + response), query.size(), static_cast<int64_t>(response.size()),
+          sample.at("reverse_input").get<bool>(), sample.at("reverse_output").get<bool>());
+      EXPECT_EQ(Moved(ids, sample.at("start").get<int32_t>() - 1),
+                sample.at("position_ids").get<Tokens>())
+          << query << response;
+      ++compared;
+    }
   }
-  EXPECT_EQ(compared, 100);
+  EXPECT_EQ(compared, 112);
 }
 
 }  // namespace
