@@ -10,6 +10,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 v1::Answer AnswerTo(const std::string& input, const std::vector<std::string>& expected,
                     const std::vector<std::string>& given, const std::vector<int32_t>& wrong) {
@@ -129,6 +130,27 @@ TEST_F(AnswersTest, PredictsTheAnswerToTheUsersInput) {
   EXPECT_EQ(requests[0].evaluation().sequences(), 1);
   EXPECT_EQ(Run({"predict", "e-1/0"}), kUsage);
   EXPECT_THAT(err_, HasSubstr("--input"));
+}
+
+TEST_F(AnswersTest, PredictReadsInputsAsErrorsPrintsThem) {
+  server_.real().Submit("e", {"none"});
+  Train({});
+  v1::Answer own = AnswerTo("0 1 1", {}, {"1", "1", "0"}, {});
+  own.set_input_number(1);
+  EvaluateWith({own});
+  EXPECT_EQ(Run({"predict", "e-1/0", "--input", " 0 1  1 "}), kSuccess) << err_;
+  ASSERT_EQ(Evaluations().size(), 1u);
+  EXPECT_THAT(Evaluations()[0].evaluation().attention_inputs(0).tokens(), ElementsAre(0, 1, 1));
+  EXPECT_EQ(Run({"predict", "e-1/0", "--input", "0 many"}), kUsage);
+  EXPECT_THAT(err_, HasSubstr("--input: got \"many\", expected tokens such as 0,1,1\n"));
+}
+
+TEST_F(AnswersTest, RefusedInputsAreNamedByTheOption) {
+  server_.real().Submit("e", {"none"});
+  Train({});
+  EXPECT_EQ(Run({"predict", "e-1/0", "--input", "1000,1"}), kUsage);
+  EXPECT_THAT(err_, HasSubstr("--input: got 1000, "));
+  EXPECT_THAT(err_, Not(HasSubstr("attention_inputs")));
 }
 
 TEST_F(AnswersTest, TextTasksReadText) {

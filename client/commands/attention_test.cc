@@ -111,7 +111,7 @@ TEST_F(AttentionTest, ShowsAttentionForTheUsersOwnInput) {
   EXPECT_THAT(requests[0].evaluation().attention_inputs(0).tokens(), testing::ElementsAre(3));
   EXPECT_THAT(requests[0].evaluation().lengths(), testing::ElementsAre(1));
   EXPECT_EQ(Run({"attention", "e-1/0", "--input", "1.5"}), kUsage);
-  EXPECT_THAT(err_, HasSubstr("--input: got \"1.5\", expected numbers and ranges"));
+  EXPECT_THAT(err_, HasSubstr("--input: got \"1.5\", expected tokens such as 0,1,1\n"));
   EXPECT_EQ(Run({"attention", "e-1/0", "--input", "[]"}), kUsage);
   EXPECT_THAT(err_, HasSubstr("--input: got nothing, expected tokens or numbers"));
 }

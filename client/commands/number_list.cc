@@ -17,7 +17,7 @@ constexpr int64_t kMostNumbers = 1'000'000;
 
 template <typename Number>
 absl::Status Read(const std::string& option, const std::string& text,
-                  google::protobuf::RepeatedField<Number>& numbers) {
+                  google::protobuf::RepeatedField<Number>& numbers, absl::string_view expected) {
   if (text.empty()) return absl::OkStatus();
   google::protobuf::RepeatedField<Number> read;
   for (const absl::string_view untrimmed : absl::StrSplit(text, ',')) {
@@ -30,8 +30,7 @@ absl::Status Read(const std::string& option, const std::string& text,
     }
     if (!range.has_value()) {
       return absl::InvalidArgumentError(
-          absl::StrCat(option, ": got \"", std::string(part),
-                       "\", expected numbers and ranges such as 41..500 or 1,2,5"));
+          absl::StrCat(option, ": got \"", std::string(part), "\", expected ", expected));
     }
     if (range->first < 0 || range->last > absl::int128(std::numeric_limits<Number>::max())) {
       return absl::InvalidArgumentError(absl::StrCat(option, ": got \"", std::string(part),
@@ -54,12 +53,13 @@ absl::Status Read(const std::string& option, const std::string& text,
 
 absl::Status ReadNumbers(const std::string& option, const std::string& text,
                          google::protobuf::RepeatedField<uint64_t>& numbers) {
-  return Read(option, text, numbers);
+  return Read(option, text, numbers, kNumbersAndRanges);
 }
 
 absl::Status ReadNumbers(const std::string& option, const std::string& text,
-                         google::protobuf::RepeatedField<int32_t>& numbers) {
-  return Read(option, text, numbers);
+                         google::protobuf::RepeatedField<int32_t>& numbers,
+                         absl::string_view expected) {
+  return Read(option, text, numbers, expected);
 }
 
 absl::Status ReadNumbers(const std::string& option, const std::string& text,

@@ -7,17 +7,23 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "google/protobuf/repeated_field.h"
 
 namespace lengthwise::client {
 
+inline constexpr absl::string_view kNumbersAndRanges =
+    "numbers and ranges such as 41..500 or 1,2,5";
+
 // Appends the numbers of `text`, which may be empty. INVALID_ARGUMENT names the option if the text
 // is not such a list, a value does not fit the numbers' type, or there are more than 1,000,000
-// values. Nothing is appended after an error.
+// values; it tells what is `expected` in place of text that is no list. Nothing is appended after
+// an error.
 absl::Status ReadNumbers(const std::string& option, const std::string& text,
                          google::protobuf::RepeatedField<uint64_t>& numbers);
 absl::Status ReadNumbers(const std::string& option, const std::string& text,
-                         google::protobuf::RepeatedField<int32_t>& numbers);
+                         google::protobuf::RepeatedField<int32_t>& numbers,
+                         absl::string_view expected = kNumbersAndRanges);
 
 // The same for finite real numbers, without ranges.
 absl::Status ReadNumbers(const std::string& option, const std::string& text,

@@ -3,8 +3,11 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 #include "client/commands/number_list.h"
 #include "platform/status_macros.h"
 #include "specification/components.h"
@@ -23,6 +26,15 @@ bool ReadsText(const v1::Component& task, bool continues_text) {
   return contents.ok() && contents->is_text();
 }
 
+// Names the option that the user typed in place of the server's field.
+absl::Status InTermsOfInput(const absl::Status& status) {
+  if (!absl::IsInvalidArgument(status)) return status;
+  return absl::InvalidArgumentError(
+      absl::StrReplaceAll(status.message(), {{"evaluation.attention_inputs[0].tokens", "--input"},
+                                             {"evaluation.attention_inputs[0].numbers", "--input"},
+                                             {"evaluation.attention_inputs[0].text", "--input"}}));
+}
+
 }  // namespace
 
 absl::Status AddInput(const std::string& typed, const v1::TrialSpecification& trial,
@@ -34,11 +46,17 @@ absl::Status AddInput(const std::string& typed, const v1::TrialSpecification& tr
   if (ReadsText(trial.task(), is(tasks::TaskKind::kText)) && typed[0] != '[') {
     input.set_text(typed);
   } else {
-    // Accepts the format that `lengthwise sample` prints, too: [0, 1, 1].
-    const std::string text = absl::StrReplaceAll(typed, {{"[", ""}, {"]", ""}});
-    RETURN_IF_ERROR(is(tasks::TaskKind::kRegression)
-                        ? ReadNumbers("--input", text, *input.mutable_numbers())
-                        : ReadNumbers("--input", text, *input.mutable_tokens()));
+    // Accepts the formats that `lengthwise sample` and `lengthwise errors` print, too: [0, 1, 1]
+    // and 0 1 1.
+    std::string text = absl::StrReplaceAll(typed, {{"[", ""}, {"]", ""}});
+    if (!absl::StrContains(text, ',')) {
+      text =
+          absl::StrJoin(absl::StrSplit(text, absl::ByAnyChar(" \t\r\n"), absl::SkipEmpty()), ",");
+    }
+    RETURN_IF_ERROR(
+        is(tasks::TaskKind::kRegression)
+            ? ReadNumbers("--input", text, *input.mutable_numbers())
+            : ReadNumbers("--input", text, *input.mutable_tokens(), "tokens such as 0,1,1"));
     if (input.tokens().empty() && input.numbers().empty()) {
       return absl::InvalidArgumentError("--input: got nothing, expected tokens or numbers");
     }
@@ -64,11 +82,12 @@ absl::StatusOr<v1::Trial> EvaluateQuietly(Program& program, Connection& connecti
   request.set_request_id(RandomRequestId());
   request.set_owner(connection.DefaultOwner());
   *request.mutable_evaluation() = evaluation;
-  ASSIGN_OR_RETURN(auto created, connection.EvaluateTrial(request));
-  ASSIGN_OR_RETURN(const auto ended, TrainOrWatch(program, connection, created.experiment(),
+  const auto created = connection.EvaluateTrial(request);
+  if (!created.ok()) return InTermsOfInput(created.status());
+  ASSIGN_OR_RETURN(const auto ended, TrainOrWatch(program, connection, created->experiment(),
                                                   workers, interrupts, /*quiet=*/true));
   if (ended == kInterrupted) return absl::CancelledError("interrupted");
-  ASSIGN_OR_RETURN(auto trials, connection.ListTrials(created.experiment().name(), ""));
+  ASSIGN_OR_RETURN(auto trials, connection.ListTrials(created->experiment().name(), ""));
   if (trials.empty()) return absl::InternalError("the evaluation has no trial");
   if (ended != kSuccess) {
     return absl::AbortedError(absl::StrCat("the evaluation failed: ", trials.front().reason()));
