@@ -40,8 +40,8 @@ TEST_P(UniformStringsTest, AllStringsAreEquallyLikely) {
 
 INSTANTIATE_TEST_SUITE_P(AllTasks, UniformStringsTest,
                          ::testing::Values("even_pairs", "parity_check", "cycle_navigation",
-                                           "reverse_string", "duplicate_string", "odds_first",
-                                           "bucket_sort"),
+                                           "copy_string", "reverse_string", "duplicate_string",
+                                           "odds_first", "bucket_sort"),
                          [](const auto& info) { return info.param; });
 
 TEST(ModularArithmeticTest, DigitsAndOperatorsAreUniform) {
