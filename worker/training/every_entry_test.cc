@@ -1,4 +1,5 @@
-// Trains every task and every network of the catalogues for a few steps, from a specification.
+// Trains every task and every network of the catalogues, and every choice of positions, for a few
+// steps, from a specification.
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -24,9 +25,13 @@ constexpr uint64_t kDataSeed = 2;
 
 struct Pair {
   std::string task, network;
+  std::string parameters = {};  // the task's, such as ", operands: 3"
+  std::string positions = {};
 };
 
-void PrintTo(const Pair& pair, std::ostream* out) { *out << pair.task << ", " << pair.network; }
+void PrintTo(const Pair& pair, std::ostream* out) {
+  *out << pair.task << pair.parameters << ", " << pair.network << " " << pair.positions;
+}
 
 std::string NetworkFor(tasks::TaskKind kind) {
   switch (kind) {
@@ -41,7 +46,8 @@ std::string NetworkFor(tasks::TaskKind kind) {
   return "encoder";
 }
 
-// Each task with a network of its kind, and each network with a task of its kind.
+// Each task with a network of its kind, each network with a task of its kind, forms of tasks that
+// are not the default, and each choice of positions.
 std::vector<Pair> Pairs() {
   std::vector<Pair> pairs;
   for (const tasks::TaskEntry* task : tasks::TaskEntries()) {
@@ -53,6 +59,12 @@ std::vector<Pair> Pairs() {
                                                                      : "copy_string",
                      network->name});
   }
+  pairs.push_back({"associative_recall", "encoder", ", updates: 1"});
+  pairs.push_back({"associative_recall", "encoder", ", compositional: true"});
+  pairs.push_back({"decimal_addition", "causal_decoder", ", operands: 3"});
+  for (const char* positions : {"subset", "uniform_reals", "shift", "augmented", "skips"}) {
+    pairs.push_back({"bucket_sort", "encoder", "", positions});
+  }
   return pairs;
 }
 
@@ -62,7 +74,8 @@ bool Has(const models::NetworkEntry& network, const std::string& parameter) {
 
 Blueprint BlueprintOf(const Pair& pair) {
   const tasks::TaskKind kind = tasks::FindTask(pair.task)->kind;
-  std::string task = absl::StrCat("{name: ", pair.task), lengths = "4..4", network, training;
+  std::string task = absl::StrCat("{name: ", pair.task, pair.parameters), lengths = "4..4", network,
+              training;
   if (kind == tasks::TaskKind::kPuzzle) {
     absl::StrAppend(&task, ", training_puzzles: 64, held_out_puzzles: 8, validation_puzzles: 6, ",
                     "minimum_dissimilarity: 0.0");
@@ -77,10 +90,14 @@ Blueprint BlueprintOf(const Pair& pair) {
       }
     }
   }
+  const std::string encoding =
+      !pair.positions.empty()
+          ? absl::StrCat("{name: sin_cos, max_position: 64, positions: ", pair.positions, "}")
+      : kind == tasks::TaskKind::kRegression ? "one_hot"
+                                             : "none";
   const std::string text = absl::StrCat(
       "{name: every, tasks: ", task, "}, networks: {name: ", pair.network, network,
-      "}, encodings: ", kind == tasks::TaskKind::kRegression ? "one_hot" : "none",
-      ", learning_rates: ", kRate, ", training: {steps: ", kSteps,
+      "}, encodings: ", encoding, ", learning_rates: ", kRate, ", training: {steps: ", kSteps,
       ", batch_size: ", kind == tasks::TaskKind::kText ? 4 : 32, ", lengths: ", lengths, training,
       kind == tasks::TaskKind::kText ? ", packing: {tokens: 128}" : "",
       "}, evaluation: {lengths: ", kind == tasks::TaskKind::kPuzzle ? "1..3" : "4", "}}");
