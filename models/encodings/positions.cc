@@ -2,9 +2,8 @@
 //
 //   counted        p
 //   subset         a sorted random subset of {0, ..., L - 1} (randomized positional encodings,
-//   Ruoss
-//                  et al. 2023, section 3; unsorted in Table 3; with a learned table the labels of
-//                  Li and McClelland 2022)
+//                  Ruoss et al. 2023, section 3; unsorted in Table 3; with a learned table the
+//                  labels of Li and McClelland 2022)
 //   uniform_reals  n real numbers uniform in [0, L), sorted (Random Float Sampling, Shimizu et al.
 //                  2026)
 //   shift          p + k, k ~ U{0, ..., K} (SHAPE, Kiyono et al. 2021)
@@ -63,6 +62,7 @@ const std::vector<Option>& Options() {
   static const auto& options = *new std::vector<Option>{
       {"sorted", true, {"subset"}},
       {"randomized_at_evaluation", true, {"subset", "uniform_reals"}},
+      // Counted, where offsets are the same distances, because stored specifications may have it.
       {"distances", std::string("positions"), {"counted", "subset"}},
       {"draws", std::string("shared"), {Choices().begin() + 1, Choices().end() - 1}},
       {"random_offset", kNoOffset, {"shift", "data"}},
