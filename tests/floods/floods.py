@@ -834,9 +834,9 @@ def neighbour(target: Target, role: int = VIEWER) -> str:
 
 
 def neighbours_halves(target: Target, scale: float) -> Sent:
-    """Sends, with a token, most of the 8 MB of each of 512 messages and leaves the calls open."""
+    """Sends, with a token, most of the 2 MB of each of 512 messages and leaves the calls open."""
     token = neighbour(target)
-    size = 8_000_000
+    size = 2_000_000
     sent = 0
     connections: list[Connection] = []
     end = time.monotonic() + 40 * scale
