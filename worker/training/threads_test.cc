@@ -161,6 +161,7 @@ TEST(InstructionSetTest, IsTestedOnce) {
   if (IsTwice()) GTEST_SKIP() << "this processor has no AVX-512: the other target tests AVX2";
 }
 
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(ThreadsTest);
 INSTANTIATE_TEST_SUITE_P(Catalogue, ThreadsTest,
                          testing::ValuesIn(IsTwice() ? std::vector<Model>() : Models()),
                          [](const testing::TestParamInfo<Model>& info) { return info.param.name; });
