@@ -53,6 +53,12 @@ class TrialGroup:
         return best_rate(self, final_key(self.experiment))
 
 
+def _styled(network: Component, encoding: Component) -> tuple[str, str]:
+    """What has the style, and the network whose encoding it is; "" if it is the network itself."""
+    name = styled_name(network, encoding.name)
+    return name, label(network) if name == encoding.name else ""
+
+
 class Styles:
     """Gives out styles. An encoding, or a network with a style of its own, has its colour of all figures, unless several
     experiments have it, or several networks have the encoding: then lines are numbered in the order of the grids; encodings
@@ -64,10 +70,9 @@ class Styles:
         for one in groups:
             pairs.setdefault((one.experiment.name, label(one.network), label(one.encoding)), (one.network, one.encoding))
         contexts: dict[tuple[str, bool], set[tuple[str, str]]] = {}
-        for (name, of_network, _), (network, encoding) in pairs.items():
-            styled = styled_name(network, encoding.name)
-            of_encoding = styled == encoding.name
-            contexts.setdefault((styled, bool(drawn_by(encoding))), set()).add((name, of_network if of_encoding else ""))
+        for (name, _, _), (network, encoding) in pairs.items():
+            styled, within = _styled(network, encoding)
+            contexts.setdefault((styled, bool(drawn_by(encoding))), set()).add((name, within))
         self._in_one_context = all(len(found) == 1 for found in contexts.values())
         self._alike: dict[tuple[str, str, bool], list[str]] = {}
         self._numbers: dict[tuple[str, str, int], int] = {}
@@ -75,12 +80,11 @@ class Styles:
             self.of(name, network, encoding)
 
     def of(self, experiment: str, network: Component, encoding: Component) -> SeriesStyle:
-        name = styled_name(network, encoding.name)
-        of_encoding = name == encoding.name
-        context = f"{experiment}/{label(network) if of_encoding else ''}"
+        name, within = _styled(network, encoding)
+        context = f"{experiment}/{within}"
         randomized = bool(drawn_by(encoding))
         alike = self._alike.setdefault((context, name, randomized), [])
-        own = label(encoding) if of_encoding else f"{label(network)}/{label(encoding)}"
+        own = label(encoding) if within else f"{label(network)}/{label(encoding)}"
         if own not in alike:
             alike.append(own)
         variant = alike.index(own)
