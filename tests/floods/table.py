@@ -15,6 +15,7 @@ import tempfile
 
 import floods
 from flooded_server import serve
+from wire import Target
 
 # Columns of a row that stay: the flood and the half "before".
 KEPT = 4
@@ -27,7 +28,7 @@ def measure(program: str, name: str, scale: float) -> dict[str, object]:
     with tempfile.TemporaryDirectory() as directory, serve(program, pathlib.Path(directory), key) as server:
         host, port = server.address.rsplit(":", 1)
         token = server.token_file.read_text(encoding="ascii").strip()
-        return floods.run(floods.Target(host, int(port), bool(key), server.pid, token), name, scale)
+        return floods.run(Target(host, int(port), bool(key), server.pid, token), name, scale)
 
 
 def cells(result: dict[str, object]) -> list[str]:
