@@ -30,6 +30,10 @@
 #include "worker/training/pack_kernels.h"
 #include "worker/training/pack_model.h"
 
+// `ncu --profile-from-start off` counts what lies between them. Null in programs without CUDA.
+extern "C" [[gnu::weak]] int cudaProfilerStart();
+extern "C" [[gnu::weak]] int cudaProfilerStop();
+
 namespace lengthwise::worker::training {
 namespace {
 
@@ -139,8 +143,12 @@ absl::Status Measure(const Options& options, const Case& measured, const Device&
   const bool overlaps = model->OverlapsSteps();
   for (int step = 1; step <= warm_up + options.steps; ++step) {
     const double start = WallSeconds(), cpu_start = CpuSeconds();
+    // The first step is not recorded, so that its kernels can be counted one by one.
+    const bool counted = step == 1 && device.cuda && cudaProfilerStart != nullptr;
+    if (counted) cudaProfilerStart();
     // As a pack trains: a GPU has the next step before the host reads this one's measurements.
     model->StartStep(step, members, learning_rates);
+    if (counted) cudaProfilerStop();
     if (!overlaps || step > 1) loss = model->FinishStep()[0].loss;
     if (step <= warm_up) continue;
     wall.push_back(WallSeconds() - start);

@@ -11,7 +11,8 @@
 # --rehearse: runs without a CUDA device, tiny, as far as a CPU can, in four times as long.
 #
 # Writes to $OUT as results arrive: roofline.json; kernels.csv, the time of each kernel of a step;
-# variants.txt, what --kernels auto measured; steps.jsonl; module.txt; cuda_tests.log; log.txt.
+# stalls.txt, why those on tensor cores wait; variants.txt, what --kernels auto measured; steps.jsonl;
+# module.txt; cuda_tests.log; log.txt.
 set -uo pipefail
 again=no rehearse=no
 for argument in "$@"; do
@@ -30,7 +31,7 @@ parts=(rooflines:30 tests:45 variants:60 steps:120 races:40 kernel_times:50 modu
 [ $again = no ] || parts=(tests:30 variants:40 steps:90 races:30)
 device=cuda precision=bfloat16 packs=(30 1) lengths=(40 20) drawn=1..40 steps=60 slower=1 batch=128
 [ $rehearse = no ] || device=cpu precision=float32 packs=(2 1) lengths=(2) drawn=1..2 steps=2 slower=4 batch=2
-step_program=("$BIN/benchmarks/training_step" --device $device --encoding randomized_relative --precisions $precision)
+step_program=("$BIN/benchmarks/training_step" --device $device --encoding randomized_relative)
 steps_file=$results/steps.jsonl log=$results/log.txt
 : >"$steps_file"
 : >"$log"
@@ -89,28 +90,35 @@ variants() {
   each 60
   # --kernels auto logs the times of all variants when a pack begins.
   for pack in "${packs[@]}"; do
-    append "packs of $pack" "$results/variants.txt" "${native[@]}" "${step_program[@]}" --kernels auto --packs "$pack" \
-      --lengths "${lengths[@]}" --steps 1
+    append "packs of $pack" "$results/variants.txt" "${native[@]}" "${step_program[@]}" --precisions $precision \
+      --kernels auto --packs "$pack" --lengths "${lengths[@]}" --steps 1
   done
   grep -h 'kernels for' "$log" | tee -a "$results/variants.txt"
 }
 
-# New and old in turns, so that a clock that changes shows in both.
+# One program after another for each pack: a second lease makes the second round.
 steps() {
   step "whole steps: kernels by measurement, without tensor cores, LibTorch's operators, PyTorch's ensemble"
   each 60
+  local ours=("${native[@]}" "${step_program[@]}" --steps $steps)
+  local peer=("$PYTHON" benchmarks/pytorch_ensemble_step.py --device $device --mode eager --steps $steps)
   for pack in "${packs[@]}"; do
-    for length in "${lengths[@]}" "$drawn"; do
-      for kernels in auto fused; do
-        append "$pack at length $length, --kernels $kernels" "$steps_file" "${native[@]}" "${step_program[@]}" --kernels $kernels \
-          --packs "$pack" --lengths "$length" --steps $steps
-      done
+    for kernels in auto fused; do
+      append "$pack, --kernels $kernels" "$steps_file" "${ours[@]}" --precisions $precision --kernels $kernels --packs "$pack" \
+        --lengths "${lengths[@]}" "$drawn"
     done
-    append "$pack at lengths ${lengths[*]}, --kernels plain" "$steps_file" "${native[@]}" "${step_program[@]}" --kernels plain \
-      --packs "$pack" --lengths "${lengths[@]}" --steps $steps
-    append "PyTorch, $pack" "$steps_file" "$PYTHON" benchmarks/pytorch_ensemble_step.py --device $device --precision $precision \
-      --mode eager --packs "$pack" --lengths "${lengths[@]}" "$drawn" --steps $steps
+    append "$pack, --kernels plain" "$steps_file" "${ours[@]}" --precisions $precision --kernels plain --packs "$pack" \
+      --lengths "${lengths[@]}"
+    append "$pack, PyTorch" "$steps_file" "${peer[@]}" --precision $precision --packs "$pack" --lengths "${lengths[@]}"
   done
+  # What packs without bfloat16 have, and PyTorch's forty lengths, which take long to record.
+  for kernels in plain fused; do
+    append "float32, --kernels $kernels" "$steps_file" "${ours[@]}" --precisions float32 --kernels $kernels --packs "${packs[0]}" \
+      --lengths "${lengths[0]}"
+  done
+  append "tf32" "$steps_file" "${ours[@]}" --precisions tf32 --kernels auto --packs "${packs[0]}" --lengths "${lengths[0]}"
+  append "float32, PyTorch" "$steps_file" "${peer[@]}" --precision float32 --packs "${packs[0]}" --lengths "${lengths[0]}"
+  append "$drawn, PyTorch" "$steps_file" "${peer[@]}" --precision $precision --packs "${packs[0]}" --lengths "$drawn"
   "$PYTHON" benchmarks/gpu_tables.py "$steps_file"
 }
 
@@ -118,10 +126,11 @@ kernel_times() {
   step "each kernel of a step"
   each 50
   if [ $rehearse = no ] && command -v ncu >/dev/null; then
-    # The launches of the first step, which is not recorded.
-    append "ncu" "$results/kernels.csv" "${native[@]}" ncu --metrics gpu__time_duration.sum --clock-control none --csv \
-      --print-units base --kernel-name-base demangled --launch-count 900 "${step_program[@]}" --kernels fused --packs "${packs[0]}" \
-      --lengths "${lengths[0]}" --steps 1
+    local one_step=("${step_program[@]}" --kernels auto --precisions $precision --packs "${packs[0]}" --lengths "${lengths[0]}" --steps 1)
+    local counting=("${native[@]}" ncu --profile-from-start off --clock-control none --kernel-name-base demangled)
+    append "ncu" "$results/kernels.csv" "${counting[@]}" --metrics gpu__time_duration.sum --csv --print-units base "${one_step[@]}"
+    append "ncu, stalls" "$results/stalls.txt" "${counting[@]}" --section SpeedOfLight --section Occupancy --section WarpStateStats \
+      --section SchedulerStats --section MemoryWorkloadAnalysis --kernel-name 'regex:[Tt]ensor' --launch-count 6 "${one_step[@]}"
     "$PYTHON" benchmarks/gpu_tables.py "$results/kernels.csv"
     return
   fi
