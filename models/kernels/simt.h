@@ -69,6 +69,20 @@ LENGTHWISE_DEVICE void Store(const Several<T, kCount>& from, T* numbers) {
   *reinterpret_cast<Several<T, kCount>*>(numbers) = from;
 }
 
+// Begins to copy 16 bytes to shared memory, or to clear them if they are not `there`. Both
+// addresses are multiples of 16, and `from` is valid in any case.
+template <typename T>
+LENGTHWISE_DEVICE void StartCopy(const T* from, bool there, T* to) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
+               :
+               : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(to))), "l"(from),
+                 "r"(there ? 16 : 0)
+               : "memory");
+}
+
+// Waits for the copies that this thread began. Others see them after a barrier.
+LENGTHWISE_DEVICE void WaitForCopies() { asm volatile("cp.async.wait_all;" : : : "memory"); }
+
 extern __shared__ Float4 shared_memory[];
 
 // Hands out the block's shared memory, array after array. All threads must take the same arrays.
@@ -98,6 +112,8 @@ void Together(bool (*run)(void* const* lanes), void* operands);
 void AddOther(int mask, float* numbers, int count);
 float* TakeSharedArray(int number, int count);
 void ReportOddAddress();
+void StartCopy(const void* from, bool there, void* to);
+void WaitForCopies();
 
 template <int kCount, typename T>
 Several<T, kCount> Load(const T* numbers) {

@@ -37,6 +37,9 @@ LENGTHWISE_DEVICE float Exp2(float x) {
   return y;
 }
 
+// Orders what the lanes of a warp read and write in shared memory before it and after it.
+LENGTHWISE_DEVICE void WarpBarrier() { __syncwarp(); }
+
 // The number of the lane that differs by the bits of `mask`.
 LENGTHWISE_DEVICE float OfOther(int mask, float x) { return __shfl_xor_sync(0xFFFFFFFFU, x, mask); }
 
@@ -108,6 +111,9 @@ Operands& OperandsOf(void* const* lanes, int lane) {
 
 // Number k of the register that has columns 2 t and 2 t + 1 of row g.
 inline float Number(uint32_t x, int k) { return k == 0 ? Low(x) : High(x); }
+
+inline bool RunNothing(void* const*) { return true; }
+inline void WarpBarrier() { Together(&RunNothing, nullptr); }
 
 struct ShuffleOperands {
   int mask;
@@ -214,12 +220,18 @@ namespace lengthwise::kernels {
 
 using Eight = simt::Several<BFloat16, 8>;
 
+// Two neighbours by one access: their address must be a multiple of four.
 LENGTHWISE_DEVICE uint32_t Two(const BFloat16* at) {
+  const auto two = simt::Load<2>(at);
   uint32_t x;
-  memcpy(&x, at, sizeof(x));
+  memcpy(&x, &two, sizeof(x));
   return x;
 }
-LENGTHWISE_DEVICE void PutBits(uint32_t two, BFloat16* at) { memcpy(at, &two, sizeof(two)); }
+LENGTHWISE_DEVICE void PutBits(uint32_t bits, BFloat16* at) {
+  simt::Several<BFloat16, 2> two;
+  memcpy(&two, &bits, sizeof(two));
+  simt::Store(two, at);
+}
 LENGTHWISE_DEVICE void PutTwo(float low, float high, BFloat16* at) {
   PutBits(simt::Pack(low, high), at);
 }

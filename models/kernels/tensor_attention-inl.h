@@ -101,20 +101,17 @@ LENGTHWISE_DEVICE void TurnBack(const float* angles, int c, float (&pair)[2]) {
   pair[1] = odd * cosine - even * sine;
 }
 
-// Copies the vectors of kHeads heads, of each of kParts parts of 64, to shared memory; zeros behind
-// the last token. The first two parts are turned, unless `rotation` [n, 8] is null.
+// Begins to copy the vectors of kHeads heads, of each of kParts parts of 64, to shared memory;
+// zeros behind the last token.
 template <int kParts, int kHeads, int kStride>
-LENGTHWISE_DEVICE void StageVectors(const BFloat16* from, const float* rotation, int tokens,
-                                    int capacity, BFloat16* to) {
+LENGTHWISE_DEVICE void StageVectors(const BFloat16* from, int tokens, int capacity, BFloat16* to) {
   constexpr int kVectors = kParts * kHeads;
   for (int i = simt::Thread(); i < capacity * kVectors; i += kTensorThreads) {
     const int row = i / kVectors, vector = i % kVectors, part = vector / kHeads;
-    Eight eight = {};
-    if (row < tokens) {
-      eight = simt::Load<8>(from + (row * kParts + part) * kModel + vector % kHeads * kHeadSize);
-      if (rotation != nullptr && part < 2) Turn(rotation + row * kHeadSize, eight);
-    }
-    simt::Store(eight, to + row * kStride + vector * kHeadSize);
+    const bool there = row < tokens;
+    simt::StartCopy(
+        from + ((there ? row : 0) * kParts + part) * kModel + vector % kHeads * kHeadSize, there,
+        to + row * kStride + vector * kHeadSize);
   }
 }
 
@@ -128,29 +125,60 @@ LENGTHWISE_DEVICE void WriteVectors(const BFloat16* from, int tokens, BFloat16* 
   }
 }
 
+// Copies queries, keys and values to shared memory, and waits for all that the thread began to
+// copy.
 LENGTHWISE_DEVICE void StageQkv(const TensorCall& call, const TensorPlace& place, int64_t sequence,
                                 BFloat16* to) {
-  const float* rotation = call.inputs.rotation;
-  if (rotation != nullptr) rotation += place.p * place.tokens * kHeadSize;
-  StageVectors<3, kBlockHeads, kPartsStride>(call.inputs.qkv + place.Row(sequence, 3), rotation,
-                                             place.tokens, place.chunks * kChunk, to);
+  constexpr int kVectors = 3 * kBlockHeads;
+  StageVectors<3, kBlockHeads, kPartsStride>(call.inputs.qkv + place.Row(sequence, 3), place.tokens,
+                                             place.chunks * kChunk, to);
+  simt::WaitForCopies();
+  if (call.inputs.rotation == nullptr) return;
+  const float* rotation = call.inputs.rotation + place.p * place.tokens * kHeadSize;
+  // The same thread turns queries and keys that copied them.
+  for (int i = simt::Thread(); i < place.tokens * kVectors; i += kTensorThreads) {
+    const int row = i / kVectors, vector = i % kVectors;
+    if (vector >= 2 * kBlockHeads) continue;
+    BFloat16* const at = to + row * kPartsStride + vector * kHeadSize;
+    Eight eight = simt::Load<8>(at);
+    Turn(rotation + row * kHeadSize, eight);
+    simt::Store(eight, at);
+  }
 }
 
-LENGTHWISE_DEVICE void StageSinusoids(const TensorCall& call, const TensorPlace& place,
-                                      BFloat16* to) {
+// What relative positions bring to shared memory, for all sequences of a block. It is there once
+// the first sequence is.
+struct RelativeRows {
+  BFloat16* sinusoids;   // [capacity, 64]
+  BFloat16* projection;  // [64, 32]: the columns of W_R for the block's heads
+};
+LENGTHWISE_EVERYWHERE constexpr int FloatsOfRelativeRows(int capacity) {
+  return FloatsOfRows(capacity, kSinusoidStride) + FloatsOfRows(kModel, kGradientStride);
+}
+LENGTHWISE_DEVICE RelativeRows StageRelativeRows(const TensorCall& call, const TensorPlace& place,
+                                                 int capacity, simt::SharedArrays& arrays) {
+  const RelativeRows relative = {TakeRows(arrays, capacity, kSinusoidStride),
+                                 TakeRows(arrays, kModel, kGradientStride)};
   StageVectors<1, kTensorHeads, kSinusoidStride>(
-      call.inputs.sinusoids + place.p * place.tokens * kModel, nullptr, place.tokens,
-      place.chunks * kChunk, to);
+      call.inputs.sinusoids + place.p * place.tokens * kModel, place.tokens, capacity,
+      relative.sinusoids);
+  StageVectors<1, kBlockHeads, kGradientStride>(
+      call.inputs.projection + place.p * kModel * kModel + place.first_head * kHeadSize, kModel,
+      kModel, relative.projection);
+  return relative;
 }
 
 // The head's columns of W_R as the second operand of [.., 8] [8, 64], read anew for each tile to
-// keep registers free: they stay in the cache.
-LENGTHWISE_DEVICE void BringProjection(const TensorCall& call, const TensorPlace& place,
-                                       uint32_t (&columns)[8]) {
-  const BFloat16* from =
-      call.inputs.projection + place.p * kModel * kModel + place.h * kHeadSize + 2 * place.t;
+// keep registers free.
+LENGTHWISE_DEVICE void BringProjection(const RelativeRows& relative, const TensorPlace& place,
+                                       uint32_t (&columns)[2][4]) {
   LENGTHWISE_UNROLL
-  for (int n = 0; n < 8; ++n) columns[n] = Two(from + (8 * n + place.g) * kModel);
+  for (int half = 0; half < 2; ++half) {
+    simt::LoadMatrices<4, false>(relative.projection +
+                                     (kModel / 2 * half + simt::Lane()) * kGradientStride +
+                                     place.warp * kHeadSize,
+                                 columns[half]);
+  }
 }
 
 // Rotates pairs of sine and cosine features, eight results [16, 8], by the rows' positions, or back
@@ -210,17 +238,19 @@ LENGTHWISE_DEVICE const float* BiasOf(const TensorCall& call, const TensorPlace&
 
 template <bool kRelative>
 LENGTHWISE_DEVICE Queries<kRelative> BringQueries(const TensorCall& call, const TensorPlace& place,
-                                                  const BFloat16* rows, const BFloat16* sinusoids) {
+                                                  const BFloat16* rows,
+                                                  const RelativeRows& relative, int i0) {
+  rows += i0 * kPartsStride;
   Queries<kRelative> queries;
   if constexpr (kRelative) {
     BringBiased(rows, BiasOf(call, place, call.inputs.content_bias), place, queries.content);
-    uint32_t biased[2], columns[8];
+    uint32_t biased[2], columns[2][4];
     BringBiased(rows, BiasOf(call, place, call.inputs.position_bias), place, biased);
-    BringProjection(call, place, columns);
+    BringProjection(relative, place, columns);
     float d[8][4] = {};
     LENGTHWISE_UNROLL
-    for (int n = 0; n < 8; ++n) simt::AddProduct(biased, columns[n], d[n]);
-    RotateRows(sinusoids, place, false, d);
+    for (int n = 0; n < 8; ++n) simt::AddProduct(biased, columns[n / 4][n % 4], d[n]);
+    RotateRows(relative.sinusoids + i0 * kSinusoidStride, place, false, d);
     LENGTHWISE_UNROLL
     for (int j = 0; j < 4; ++j) AsOperand(d[2 * j], d[2 * j + 1], queries.position[j]);
   } else {
@@ -238,15 +268,15 @@ LENGTHWISE_DEVICE const float* AdditiveOf(const TensorCall& call, const TensorPl
 }
 
 // Logits, times sqrt(8), of sixteen queries from token i0 on and eight keys from j0 on. `key` is
-// the second operand [8, 8] of their content, `sinusoids` their rows.
+// the second operand [8, 8] of their content.
 template <bool kRelative>
 LENGTHWISE_DEVICE void AddLogits(const Queries<kRelative>& queries, uint32_t key,
-                                 const BFloat16* sinusoids, const float* additive,
+                                 const RelativeRows& relative, const float* additive,
                                  const TensorPlace& place, int i0, int j0, float (&x)[4]) {
   simt::AddProduct(queries.content, key, x);
   if constexpr (kRelative) {
     const int lane = simt::Lane();
-    const BFloat16* row = sinusoids + lane % 8 * kSinusoidStride + lane / 8 * 8;
+    const BFloat16* row = relative.sinusoids + (j0 + lane % 8) * kSinusoidStride + lane / 8 * 8;
     LENGTHWISE_UNROLL
     for (int half = 0; half < 2; ++half) {
       uint32_t b[4];

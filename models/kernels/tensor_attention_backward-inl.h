@@ -20,8 +20,9 @@ LENGTHWISE_EVERYWHERE int FloatsOfSums(int chunks, bool relative) {
 
 inline int64_t TensorBackwardBytes(int chunks, bool relative, bool in_registers) {
   return TensorForwardBytes(chunks, relative) +
-         int64_t{4} * (FloatsOfRows(chunks * kChunk, kGradientStride) +
-                       (in_registers ? 0 : kBlockHeads * FloatsOfSums(chunks, relative)));
+         int64_t{4} *
+             (FloatsOfRows(chunks * kChunk, kGradientStride) + 2 * kBlockHeads * chunks * kChunk +
+              (in_registers ? 0 : kBlockHeads * FloatsOfSums(chunks, relative)));
 }
 
 // A result [16, 8] in float32 at `to`, which is [16, 8].
@@ -60,16 +61,53 @@ struct QueryTile {
   int i0;
 };
 
+// Copies the gradients of the outputs to shared memory, and to `numbers` [heads, capacity, 2] what
+// the softmax of a row needs: the sum of output times gradient, and the logarithm of its sum.
+LENGTHWISE_DEVICE void StageGradients(const TensorCall& call, const TensorPlace& place,
+                                      int64_t sequence, int capacity, BFloat16* gradients,
+                                      float* numbers) {
+  const int tokens = place.tokens;
+  const BFloat16* from = call.output_gradient + place.Row(sequence, 1);
+  const BFloat16* outputs = call.known_output + place.Row(sequence, 1);
+  const float* log_sum_exp =
+      call.log_sum_exp + (sequence * kTensorHeads + place.first_head) * tokens;
+  // All are under way before the first one is needed.
+  constexpr int kOfThread = kMostTensorTokens * kBlockHeads / kTensorThreads;
+  Eight gradient[kOfThread] = {}, output[kOfThread] = {};
+  float sum_exp[kOfThread];
+  LENGTHWISE_UNROLL
+  for (int k = 0; k < kOfThread; ++k) {
+    const int i = simt::Thread() + k * kTensorThreads;
+    const int row = i / kBlockHeads, head = i % kBlockHeads;
+    // A token that is not there has no probabilities.
+    sum_exp[k] = INFINITY;
+    if (row >= tokens) continue;
+    gradient[k] = simt::Load<8>(from + row * kModel + head * kHeadSize);
+    output[k] = simt::Load<8>(outputs + row * kModel + head * kHeadSize);
+    sum_exp[k] = log_sum_exp[head * tokens + row];
+  }
+  LENGTHWISE_UNROLL
+  for (int k = 0; k < kOfThread; ++k) {
+    const int i = simt::Thread() + k * kTensorThreads;
+    const int row = i / kBlockHeads, head = i % kBlockHeads;
+    if (row >= capacity) continue;
+    float delta = 0;
+    LENGTHWISE_UNROLL
+    for (int c = 0; c < kHeadSize; ++c)
+      delta += ToFloat(output[k].x[c]) * ToFloat(gradient[k].x[c]);
+    simt::Store(gradient[k], gradients + row * kGradientStride + head * kHeadSize);
+    simt::Store(simt::Several<float, 2>{{delta, sum_exp[k]}},
+                numbers + 2 * (head * capacity + row));
+  }
+}
+
 template <bool kRelative>
 LENGTHWISE_DEVICE QueryTile<kRelative> BringTile(const TensorCall& call, const TensorPlace& place,
-                                                 const BFloat16* rows, const BFloat16* sinusoids,
-                                                 const BFloat16* gradients, int64_t sequence,
+                                                 const BFloat16* rows, const RelativeRows& relative,
+                                                 const BFloat16* gradients, const float* numbers,
                                                  int i0) {
-  const int tokens = place.tokens;
-  QueryTile<kRelative> tile = {
-      .queries = BringQueries<kRelative>(call, place, rows + i0 * kPartsStride,
-                                         sinusoids + i0 * kSinusoidStride),
-      .i0 = i0};
+  QueryTile<kRelative> tile = {.queries = BringQueries<kRelative>(call, place, rows, relative, i0),
+                               .i0 = i0};
   const BFloat16* row =
       gradients + (i0 + simt::Lane() % 16) * kGradientStride + place.warp * kHeadSize;
   simt::LoadMatrices<2, false>(row, tile.gradient);
@@ -77,20 +115,10 @@ LENGTHWISE_DEVICE QueryTile<kRelative> BringTile(const TensorCall& call, const T
   LENGTHWISE_UNROLL
   for (int r = 0; r < 2; ++r) {
     tile.content_by_query[r] = simt::Transposed(tile.queries.content[r]);
-    const int token = i0 + place.g + 8 * r;
-    const uint32_t output = token < tokens
-                                ? Two(call.known_output + (sequence * tokens + token) * kModel +
-                                      place.h * kHeadSize + 2 * place.t)
-                                : 0;
-    tile.delta[r] = simt::Low(output) * simt::Low(tile.gradient[r]) +
-                    simt::High(output) * simt::High(tile.gradient[r]);
-    // A token that is not there has no probabilities.
-    tile.log_sum_exp[r] =
-        token < tokens ? call.log_sum_exp[(sequence * kTensorHeads + place.h) * tokens + token]
-                       : INFINITY;
+    const auto softmax = simt::Load<2>(numbers + 2 * (i0 + place.g + 8 * r));
+    tile.delta[r] = softmax.x[0];
+    tile.log_sum_exp[r] = softmax.x[1];
   }
-  simt::AddOther(1, tile.delta);
-  simt::AddOther(2, tile.delta);
   return tile;
 }
 
@@ -108,7 +136,7 @@ struct QueryGradients<false> {
 // Adds the gradients of a tile of queries and the c-th chunk of keys.
 template <bool kRelative>
 LENGTHWISE_DEVICE void DifferentiateChunk(const TensorCall& call, const TensorPlace& place,
-                                          const BFloat16* rows, const BFloat16* sinusoids,
+                                          const BFloat16* rows, const RelativeRows& relative,
                                           const QueryTile<kRelative>& tile, int c,
                                           bool first_sequence, QueryGradients<kRelative>& of_query,
                                           float (&of_keys)[4], float (&of_values)[4]) {
@@ -123,8 +151,7 @@ LENGTHWISE_DEVICE void DifferentiateChunk(const TensorCall& call, const TensorPl
   LENGTHWISE_UNROLL
   for (int n = 0; n < 2; ++n) {
     const int j0 = kChunk * c + 8 * n;
-    AddLogits(tile.queries, keys[n], sinusoids + j0 * kSinusoidStride, additive, place, tile.i0, j0,
-              x[n]);
+    AddLogits(tile.queries, keys[n], relative, additive, place, tile.i0, j0, x[n]);
     simt::AddProduct(tile.gradient, values[n], dx[n]);
     LENGTHWISE_UNROLL
     for (int k = 0; k < 4; ++k) {
@@ -156,7 +183,7 @@ LENGTHWISE_DEVICE void DifferentiateChunk(const TensorCall& call, const TensorPl
   simt::AddProduct(a, simt::Transposed(keys[0]), simt::Transposed(keys[1]), of_query.content);
   if constexpr (kRelative) {
     const BFloat16* matrices =
-        sinusoids + (kChunk * c + lane % 16) * kSinusoidStride + lane / 16 * 8;
+        relative.sinusoids + (kChunk * c + lane % 16) * kSinusoidStride + lane / 16 * 8;
     LENGTHWISE_UNROLL
     for (int j = 0; j < 4; ++j) {
       uint32_t b[4];
@@ -171,19 +198,22 @@ LENGTHWISE_DEVICE void DifferentiateChunk(const TensorCall& call, const TensorPl
 // of whose sixteen features j a result [16, 8] is `of_projection(j)`.
 template <typename Projection>
 LENGTHWISE_DEVICE void DifferentiateProjection(const TensorCall& call, const TensorPlace& place,
-                                               const BFloat16* rows, const BFloat16* sinusoids,
-                                               float (&position)[8][4], float (&of_biased)[4],
+                                               const BFloat16* rows, const RelativeRows& relative,
+                                               int i0, float (&position)[8][4],
+                                               float (&of_biased)[4],
                                                const Projection& of_projection) {
-  RotateRows(sinusoids, place, true, position);
-  uint32_t columns[8], biased[2];
-  BringProjection(call, place, columns);
-  BringBiased(rows, BiasOf(call, place, call.inputs.position_bias), place, biased);
+  RotateRows(relative.sinusoids + i0 * kSinusoidStride, place, true, position);
+  uint32_t columns[2][4], biased[2];
+  BringProjection(relative, place, columns);
+  BringBiased(rows + i0 * kPartsStride, BiasOf(call, place, call.inputs.position_bias), place,
+              biased);
   const uint32_t by_query[2] = {simt::Transposed(biased[0]), simt::Transposed(biased[1])};
   LENGTHWISE_UNROLL
   for (int j = 0; j < 4; ++j) {
     uint32_t a[4], by_feature[4];
     AsOperand(position[2 * j], position[2 * j + 1], a);
-    simt::AddProduct(a, simt::Transposed(columns[2 * j]), simt::Transposed(columns[2 * j + 1]),
+    const uint32_t(&two)[4] = columns[j / 2];
+    simt::AddProduct(a, simt::Transposed(two[j % 2 * 2]), simt::Transposed(two[j % 2 * 2 + 1]),
                      of_biased);
     Transpose(a, by_feature);
     of_projection(
@@ -202,11 +232,10 @@ void TensorBackwardKernel(TensorCall call) {
   simt::SharedArrays arrays;
   BFloat16* rows = TakeRows(arrays, capacity, kPartsStride);
   BFloat16* gradients = TakeRows(arrays, capacity, kGradientStride);
-  BFloat16* sinusoids = rows;  // not read without relative positions
-  if constexpr (kRelative) {
-    sinusoids = TakeRows(arrays, capacity, kSinusoidStride);
-    StageSinusoids(call, place, sinusoids);
-  }
+  float* numbers = arrays.Take(2 * kBlockHeads * capacity);
+  const float* of_head = numbers + 2 * place.warp * capacity;
+  RelativeRows relative = {};
+  if constexpr (kRelative) relative = StageRelativeRows(call, place, capacity, arrays);
   // The warp's sums of keys, values and W_R.
   float *sums = nullptr, *projection_sums = nullptr;
   if constexpr (!kInRegisters) {
@@ -221,20 +250,19 @@ void TensorBackwardKernel(TensorCall call) {
 
   for (int64_t sequence = place.first_sequence; sequence < place.end_sequence; ++sequence) {
     const bool first_sequence = sequence == place.first_sequence;
+    StageGradients(call, place, sequence, capacity, gradients, numbers);
     StageQkv(call, place, sequence, rows);
-    StageVectors<1, kBlockHeads, kGradientStride>(call.output_gradient + place.Row(sequence, 1),
-                                                  nullptr, tokens, capacity, gradients);
     simt::Barrier();
     float key_sums[kInRegisters ? kChunks : 1][4] = {},
                                             value_sums[kInRegisters ? kChunks : 1][4] = {};
     for (int i0 = 0; i0 < tokens; i0 += kChunk) {
       const QueryTile<kRelative> tile =
-          BringTile<kRelative>(call, place, rows, sinusoids, gradients, sequence, i0);
+          BringTile<kRelative>(call, place, rows, relative, gradients, of_head, i0);
       QueryGradients<kRelative> of_query;
       if constexpr (kInRegisters) {
         LENGTHWISE_UNROLL
         for (int c = 0; c < kChunks; ++c) {
-          DifferentiateChunk(call, place, rows, sinusoids, tile, c, first_sequence, of_query,
+          DifferentiateChunk(call, place, rows, relative, tile, c, first_sequence, of_query,
                              key_sums[c], value_sums[c]);
         }
       } else {
@@ -246,7 +274,7 @@ void TensorBackwardKernel(TensorCall call) {
             LoadResult(of_keys, place, key_sum);
             LoadResult(of_values, place, value_sum);
           }
-          DifferentiateChunk(call, place, rows, sinusoids, tile, c, first_sequence, of_query,
+          DifferentiateChunk(call, place, rows, relative, tile, c, first_sequence, of_query,
                              key_sum, value_sum);
           StoreResult(key_sum, place, of_keys);
           StoreResult(value_sum, place, of_values);
@@ -254,8 +282,7 @@ void TensorBackwardKernel(TensorCall call) {
       }
       float of_biased[4] = {};
       if constexpr (kRelative) {
-        DifferentiateProjection(call, place, rows + i0 * kPartsStride,
-                                sinusoids + i0 * kSinusoidStride, of_query.position, of_biased,
+        DifferentiateProjection(call, place, rows, relative, i0, of_query.position, of_biased,
                                 [&](int j, const auto& add) {
                                   if constexpr (kInRegisters) {
                                     add(in_registers[j]);
@@ -288,6 +315,8 @@ void TensorBackwardKernel(TensorCall call) {
                rows + token * kPartsStride + place.warp * kHeadSize + 2 * place.t);
       }
     }
+    // Gradients take the places of keys and values, which lanes read for each other.
+    simt::WarpBarrier();
     LENGTHWISE_UNROLL
     for (int c = 0; c < chunks; ++c) {
       float key_sum[4], value_sum[4];

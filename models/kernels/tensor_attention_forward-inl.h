@@ -14,7 +14,7 @@ namespace lengthwise::kernels {
 inline int64_t TensorForwardBytes(int chunks, bool relative) {
   const int rows = chunks * kChunk;
   return int64_t{4} *
-         (FloatsOfRows(rows, kPartsStride) + (relative ? FloatsOfRows(rows, kSinusoidStride) : 0));
+         (FloatsOfRows(rows, kPartsStride) + (relative ? FloatsOfRelativeRows(rows) : 0));
 }
 
 // Blocks that a multiprocessor has registers for: the scores of long sequences take more.
@@ -28,11 +28,8 @@ void TensorForwardKernel(TensorCall call) {
   const int tokens = place.tokens, lane = simt::Lane();
   simt::SharedArrays arrays;
   BFloat16* rows = TakeRows(arrays, kRows, kPartsStride);
-  BFloat16* sinusoids = rows;  // not read without relative positions
-  if constexpr (kRelative) {
-    sinusoids = TakeRows(arrays, kRows, kSinusoidStride);
-    StageSinusoids(call, place, sinusoids);
-  }
+  RelativeRows relative = {};
+  if constexpr (kRelative) relative = StageRelativeRows(call, place, kRows, arrays);
   const float* additive = AdditiveOf(call, place);
   for (int64_t sequence = place.first_sequence; sequence < place.end_sequence; ++sequence) {
     StageQkv(call, place, sequence, rows);
@@ -50,15 +47,13 @@ void TensorForwardKernel(TensorCall call) {
       values[2 * c + 1] = two[1];
     }
     for (int i0 = 0; i0 < tokens; i0 += kChunk) {
-      const Queries<kRelative> queries = BringQueries<kRelative>(
-          call, place, rows + i0 * kPartsStride, sinusoids + i0 * kSinusoidStride);
+      const Queries<kRelative> queries = BringQueries<kRelative>(call, place, rows, relative, i0);
       float x[kTiles][4] = {};
       // Of the rows g and g + 8.
       float largest[2] = {-3.0e38F, -3.0e38F}, sums[2] = {0, 0};
       LENGTHWISE_UNROLL
       for (int n = 0; n < kTiles; ++n) {
-        AddLogits(queries, keys[n], sinusoids + 8 * n * kSinusoidStride, additive, place, i0, 8 * n,
-                  x[n]);
+        AddLogits(queries, keys[n], relative, additive, place, i0, 8 * n, x[n]);
         LENGTHWISE_UNROLL
         for (int k = 0; k < 4; ++k) {
           // Only the last chunk can have tokens that are not there.

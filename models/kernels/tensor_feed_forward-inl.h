@@ -59,15 +59,15 @@ struct FeedForwardPlace {
   const float* up_bias;
 };
 
-// Copies `there` rows to shared memory, and zeros behind them up to `rows`.
-template <int kWidth, int kStride, int kThreads>
-LENGTHWISE_DEVICE void StageRows(const BFloat16* from, int64_t there, int rows, BFloat16* to) {
+// Begins to copy kRows rows to shared memory, zeros for those behind the first `there`, of which
+// there is at least one. kThreads threads share it, of which this one is `thread`.
+template <int kRows, int kWidth, int kStride, int kThreads>
+LENGTHWISE_DEVICE void StageRows(const BFloat16* from, int64_t there, int thread, BFloat16* to) {
   constexpr int kEights = kWidth / 8;
-  for (int i = simt::Thread(); i < rows * kEights; i += kThreads) {
+  for (int i = thread; i < kRows * kEights; i += kThreads) {
     const int row = i / kEights, column = i % kEights * 8;
-    Eight eight = {};
-    if (row < there) eight = simt::Load<8>(from + int64_t{row} * kWidth + column);
-    simt::Store(eight, to + row * kStride + column);
+    simt::StartCopy(from + (row < there ? row : 0) * kWidth + column, row < there,
+                    to + row * kStride + column);
   }
 }
 
@@ -88,38 +88,49 @@ LENGTHWISE_DEVICE void AddProducts(const uint32_t (&a)[4], const uint32_t (&b)[4
   simt::AddProduct(a, b[2], b[3], right);
 }
 
-constexpr int64_t kFeedForwardBytes = int64_t{4} * (FloatsOfRows(kTensorFeatures, kHiddenStride) +
-                                                    FloatsOfRows(kTensorHidden, kFeaturesStride));
+constexpr int64_t kFeedForwardBytes =
+    int64_t{4} * (FloatsOfRows(kTensorFeatures, kHiddenStride) +
+                  FloatsOfRows(kTensorHidden, kFeaturesStride) + kTensorHidden +
+                  FloatsOfRows(kFeedForwardThreads / simt::kWarp * kRowsOfWarp, kFeaturesStride));
 
-LENGTHWISE_KERNEL_FOR(kFeedForwardThreads, 3)
+LENGTHWISE_KERNEL_FOR(kFeedForwardThreads, 2)
 void TensorFeedForwardKernel(TensorFeedForwardCall call) {
   const FeedForwardPlace place(call);
   simt::SharedArrays arrays;
   BFloat16* up = TakeRows(arrays, kTensorFeatures, kHiddenStride);
   BFloat16* down = TakeRows(arrays, kTensorHidden, kFeaturesStride);
-  StageRows<kTensorHidden, kHiddenStride, kFeedForwardThreads>(place.up, kTensorFeatures,
-                                                               kTensorFeatures, up);
-  StageRows<kTensorFeatures, kFeaturesStride, kFeedForwardThreads>(place.down, kTensorHidden,
-                                                                   kTensorHidden, down);
+  float* up_bias = arrays.Take(kTensorHidden);
+  StageRows<kTensorFeatures, kTensorHidden, kHiddenStride, kFeedForwardThreads>(
+      place.up, kTensorFeatures, simt::Thread(), up);
+  StageRows<kTensorHidden, kTensorFeatures, kFeaturesStride, kFeedForwardThreads>(
+      place.down, kTensorHidden, simt::Thread(), down);
+  for (int i = simt::Thread(); i < kTensorHidden; i += kFeedForwardThreads) {
+    up_bias[i] = place.up_bias[i];
+  }
+  constexpr int kWarps = kFeedForwardThreads / simt::kWarp;
+  // The warp's next rows come while it computes.
+  BFloat16* const next = TakeRows(arrays, kWarps * kRowsOfWarp, kFeaturesStride) +
+                         place.warp * kRowsOfWarp * kFeaturesStride;
+  const auto bring = [&](int64_t row) {
+    if (row >= place.end) return;
+    StageRows<kRowsOfWarp, kTensorFeatures, kFeaturesStride, simt::kWarp>(
+        call.inputs.x + row * kTensorFeatures, place.end - row, simt::Lane(), next);
+  };
+  const int64_t first = place.first + place.warp * kRowsOfWarp;
+  bring(first);
+  simt::WaitForCopies();
   simt::Barrier();
   const float* down_bias = call.inputs.down_bias + place.p * call.inputs.down_stride;
-  constexpr int kWarps = kFeedForwardThreads / simt::kWarp;
-  for (int64_t row = place.first + place.warp * kRowsOfWarp; row < place.end;
-       row += kWarps * kRowsOfWarp) {
+  for (int64_t row = first; row < place.end; row += kWarps * kRowsOfWarp) {
     uint32_t x[2][4][4];  // first operands of two times sixteen rows
     float y[2][8][4];
+    simt::WaitForCopies();
+    simt::WarpBarrier();
     LENGTHWISE_UNROLL
     for (int m = 0; m < 2; ++m) {
       LENGTHWISE_UNROLL
       for (int k = 0; k < 4; ++k) {
-        LENGTHWISE_UNROLL
-        for (int r = 0; r < 4; ++r) {
-          const int64_t from = row + 16 * m + place.g + r % 2 * 8;
-          x[m][k][r] =
-              from < place.end
-                  ? Two(call.inputs.x + from * kTensorFeatures + 16 * k + 2 * place.t + r / 2 * 8)
-                  : 0;
-        }
+        LoadSquare<kFeaturesStride, false, false>(next + 16 * (m * kFeaturesStride + k), x[m][k]);
       }
       LENGTHWISE_UNROLL
       for (int n = 0; n < 8; ++n) {
@@ -127,11 +138,13 @@ void TensorFeedForwardKernel(TensorFeedForwardCall call) {
         for (int k = 0; k < 4; ++k) y[m][n][k] = down_bias[8 * n + 2 * place.t + k % 2];
       }
     }
+    simt::WarpBarrier();
+    bring(row + kWarps * kRowsOfWarp);
     for (int c = 0; c < kTensorHidden; c += 16) {
       float hidden[2][2][4];
       LENGTHWISE_UNROLL
       for (int i = 0; i < 16; ++i) {
-        hidden[i / 8][i / 4 % 2][i % 4] = place.up_bias[c + i / 4 % 2 * 8 + 2 * place.t + i % 2];
+        hidden[i / 8][i / 4 % 2][i % 4] = up_bias[c + i / 4 % 2 * 8 + 2 * place.t + i % 2];
       }
       uint32_t b[4], a[2][4];
       LENGTHWISE_UNROLL
@@ -167,7 +180,7 @@ void TensorFeedForwardKernel(TensorFeedForwardCall call) {
 
 constexpr int64_t kFeedForwardBackwardBytes =
     int64_t{4} *
-    (FloatsOfRows(kTensorFeatures, kHiddenStride) + 2 * FloatsOfRows(kTileRows, kFeaturesStride) +
+    (FloatsOfRows(kTensorFeatures, kHiddenStride) + 4 * FloatsOfRows(kTileRows, kFeaturesStride) +
      FloatsOfRows(kTensorHidden, kTileStride) + kFeedForwardBackwardThreads);
 
 // Hidden features are rows of a warp's matrices: then they are first operands of the products that
@@ -178,12 +191,13 @@ void TensorFeedForwardBackwardKernel(TensorFeedForwardCall call) {
   const int g = place.g, t = place.t, first_hidden = place.warp * kHiddenOfWarp;
   simt::SharedArrays arrays;
   BFloat16* up = TakeRows(arrays, kTensorFeatures, kHiddenStride);
-  BFloat16* x = TakeRows(arrays, kTileRows, kFeaturesStride);
-  BFloat16* dy = TakeRows(arrays, kTileRows, kFeaturesStride);
+  // Rows of x and of the gradient of y: of a tile, and of the next one, which come meanwhile.
+  BFloat16* const tiles = TakeRows(arrays, 4 * kTileRows, kFeaturesStride);
   BFloat16* gradients = TakeRows(arrays, kTensorHidden, kTileStride);  // of hidden features
   float* of_threads = arrays.Take(kFeedForwardBackwardThreads);
-  StageRows<kTensorHidden, kHiddenStride, kFeedForwardBackwardThreads>(place.up, kTensorFeatures,
-                                                                       kTensorFeatures, up);
+  StageRows<kTensorFeatures, kTensorHidden, kHiddenStride, kFeedForwardBackwardThreads>(
+      place.up, kTensorFeatures, simt::Thread(), up);
+  simt::WaitForCopies();
   simt::Barrier();
   // The warp's rows of up, transposed, and of down.
   uint32_t rows_of_up[2][4][4], rows_of_down[2][4][4];
@@ -207,13 +221,23 @@ void TensorFeedForwardBackwardKernel(TensorFeedForwardCall call) {
   // Sums over the rows: of the weights' gradients [32, 64], and of the biases'.
   float of_up[2][8][4] = {}, of_down[2][8][4] = {}, of_bias[4] = {}, of_down_bias = 0;
 
-  for (int64_t tile = place.first; tile < place.end; tile += kTileRows) {
-    const int64_t there = place.end - tile;
-    StageRows<kTensorFeatures, kFeaturesStride, kFeedForwardBackwardThreads>(
-        call.inputs.x + tile * kTensorFeatures, there, kTileRows, x);
-    StageRows<kTensorFeatures, kFeaturesStride, kFeedForwardBackwardThreads>(
-        call.y_gradient + tile * kTensorFeatures, there, kTileRows, dy);
+  constexpr int kTileNumbers = kTileRows * kFeaturesStride;
+  const auto bring = [&](int64_t tile, BFloat16* to) {
+    if (tile >= place.end) return;
+    const int64_t from = tile * kTensorFeatures, there = place.end - tile;
+    StageRows<kTileRows, kTensorFeatures, kFeaturesStride, kFeedForwardBackwardThreads>(
+        call.inputs.x + from, there, simt::Thread(), to);
+    StageRows<kTileRows, kTensorFeatures, kFeaturesStride, kFeedForwardBackwardThreads>(
+        call.y_gradient + from, there, simt::Thread(), to + kTileNumbers);
+  };
+  bring(place.first, tiles);
+  int odd = 0;
+  for (int64_t tile = place.first; tile < place.end; tile += kTileRows, odd = 1 - odd) {
+    const BFloat16* const x = tiles + odd * 2 * kTileNumbers;
+    const BFloat16* const dy = x + kTileNumbers;
+    simt::WaitForCopies();
     simt::Barrier();
+    bring(tile + kTileRows, tiles + (1 - odd) * 2 * kTileNumbers);
     for (int row = 0; row < kTileRows; row += 16) {
       float hidden[2][2][4], gradient[2][2][4] = {};
       uint32_t b[4], hidden_rows[2][4], gradient_rows[2][4];

@@ -127,10 +127,12 @@ kernel_times() {
   each 50
   if [ $rehearse = no ] && command -v ncu >/dev/null; then
     local one_step=("${step_program[@]}" --kernels auto --precisions $precision --packs "${packs[0]}" --lengths "${lengths[0]}" --steps 1)
-    local counting=("${native[@]}" ncu --profile-from-start off --clock-control none --kernel-name-base demangled)
-    append "ncu" "$results/kernels.csv" "${counting[@]}" --metrics gpu__time_duration.sum --csv --print-units base "${one_step[@]}"
+    local counting=("${native[@]}" ncu --profile-from-start off --clock-control none)
+    append "ncu" "$results/kernels.csv" "${counting[@]}" --metrics gpu__time_duration.sum --csv --print-units base \
+      --kernel-name-base demangled "${one_step[@]}"
     append "ncu, stalls" "$results/stalls.txt" "${counting[@]}" --section SpeedOfLight --section Occupancy --section WarpStateStats \
-      --section SchedulerStats --section MemoryWorkloadAnalysis --kernel-name 'regex:[Tt]ensor' --launch-count 6 "${one_step[@]}"
+      --section SchedulerStats --section MemoryWorkloadAnalysis \
+      --kernel-name 'regex:^Tensor' --launch-count 4 "${one_step[@]}"
     "$PYTHON" benchmarks/gpu_tables.py "$results/kernels.csv"
     return
   fi

@@ -55,7 +55,8 @@ using Results = std::vector<std::vector<double>>;
 constexpr double kTolerance = 1e-4, kTf32Tolerance = 1e-2, kBfloat16Tolerance = 5e-2;
 constexpr double kLearningRate = 1e-3;
 
-// In [-1, 1] without a pattern.
+// In (-1, 1) without a pattern, because the sums of a product would otherwise cancel until nothing
+// but rounding is left of them.
 at::Tensor Numbers(at::IntArrayRef shape, double seed, const at::Device& device) {
   int64_t count = 1;
   for (const int64_t size : shape) count *= size;
@@ -63,6 +64,8 @@ at::Tensor Numbers(at::IntArrayRef shape, double seed, const at::Device& device)
       .mul(12.9898)
       .add(seed)
       .sin()
+      .mul(43758.5453)
+      .frac()
       .to(at::kFloat)
       .view(shape);
 }
@@ -111,8 +114,9 @@ class Measurement {
   absl::StatusOr<KernelComparison> FeedForward(int variant) const {
     const auto& p = problem_;
     const std::vector<int64_t> rows = Features(p.d_model);
+    // Biases decide which hidden features are active: features near 0 would be so by rounding.
     const Tensors inputs = {Random(rows, 1), Random({p.members, p.d_model, p.hidden}, 2).mul(0.3),
-                            Random({p.members, p.hidden}, 3),
+                            Random({p.members, p.hidden}, 3).sign().mul(8),
                             Random({p.members, p.hidden, p.d_model}, 4).mul(0.3),
                             Random({p.members, p.d_model}, 5)};
     const auto parameters = [](const Tensors& x) -> models::FeedForwardParameters {

@@ -68,6 +68,13 @@ struct Fibre {
 
   int index = 0;
   State state = State::kEnded;
+  // Copies that it began and has not waited for.
+  struct Copy {
+    const void* from;
+    bool there;
+    void* to;
+  };
+  std::vector<Copy> copies;
   // Pending Together call.
   bool (*run)(void* const* lanes) = nullptr;
   void* operands = nullptr;
@@ -111,6 +118,11 @@ class Emulator::Device {
     Leave(State::kTogether);
   }
   float* TakeShared(int number, int count);
+  // They take place when they are waited for, not before.
+  void StartCopy(const void* from, bool there, void* to) {
+    current_->copies.push_back({from, there, to});
+  }
+  void WaitForCopies();
 
  private:
   static void Enter();
@@ -315,6 +327,22 @@ float* Emulator::Device::TakeShared(int number, int count) {
   return array.data;
 }
 
+void Emulator::Device::WaitForCopies() {
+  constexpr size_t kBytes = 16;
+  for (const Fibre::Copy& copy : current_->copies) {
+    if (reinterpret_cast<uintptr_t>(copy.from) % kBytes != 0 ||
+        reinterpret_cast<uintptr_t>(copy.to) % kBytes != 0) {
+      ReportOddAddress();
+    }
+    if (copy.there) {
+      std::memcpy(copy.to, copy.from, kBytes);
+    } else {
+      std::memset(copy.to, 0, kBytes);
+    }
+  }
+  current_->copies.clear();
+}
+
 void Emulator::Device::ReleaseShared() {
   for (const SharedArray& array : shared_) std::free(array.data);
   shared_.clear();
@@ -359,6 +387,9 @@ void AddOther(int mask, float* numbers, int count) {
 }
 
 float* TakeSharedArray(int number, int count) { return running->TakeShared(number, count); }
+
+void StartCopy(const void* from, bool there, void* to) { running->StartCopy(from, there, to); }
+void WaitForCopies() { running->WaitForCopies(); }
 
 void ReportOddAddress() { running->SetProblem("misaligned vector load or store"); }
 
