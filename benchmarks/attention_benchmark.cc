@@ -1,4 +1,5 @@
-// Attention by our kernels and by LibTorch's operators, on one thread or on a GPU.
+// Attention by the CPU's kernels and by LibTorch's operators, on one thread. A GPU's are measured
+// with whole steps (training_step.cc).
 //
 // Fused and Plain: forward and backward pass with the training step's sizes: batch 128, 8 heads of
 // 8 features.
@@ -7,7 +8,7 @@
 // including its terms, d_model 64. Evaluated is the CPU's evaluation, EvaluatedPlain uses
 // operators.
 //
-//   bazel run -c opt //benchmarks:attention -- [--device=cuda]
+//   bazel run -c opt //benchmarks:attention
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -22,7 +23,6 @@
 #include "ATen/ops/randn.h"
 #include "ATen/ops/softmax.h"
 #include "benchmark/benchmark.h"
-#include "benchmarks/benchmark_device.h"
 #include "c10/core/GradMode.h"
 #include "models/attention/attention.h"
 #include "models/encodings/relative_logits.h"
@@ -33,13 +33,9 @@ namespace {
 
 constexpr int64_t kSequences = 128, kHeads = 8, kHeadSize = 8, kWidth = kHeads * kHeadSize;
 
-at::Device device = at::kCPU;
-
 enum Kind : int64_t { kNone, kAdditive, kRelative, kToeplitz };
 
-at::Tensor Leaf(at::IntArrayRef shape) {
-  return at::randn(shape, at::TensorOptions(device)).mul(0.3).requires_grad_(true);
-}
+at::Tensor Leaf(at::IntArrayRef shape) { return at::randn(shape).mul(0.3).requires_grad_(true); }
 
 AttentionTerms Terms(int64_t kind, int64_t n) {
   AttentionTerms terms;
@@ -86,7 +82,6 @@ void Measure(benchmark::State& state, bool fused) {
     const at::Tensor output =
         fused ? FusedAttention(qkv, kHeads, terms) : PlainAttention(qkv, terms);
     output.backward(at::ones_like(output));
-    benchmarks::WaitFor(device);
     benchmark::ClobberMemory();
   }
 }
@@ -99,10 +94,7 @@ struct Evaluation {
         content_bias(Leaf({1, kHeads, kHeadSize}).detach()),
         position_bias(Leaf({1, kHeads, kHeadSize}).detach()),
         // n of 2,048 positions, evenly spread.
-        positions(at::arange(n, at::TensorOptions(device).dtype(at::kLong))
-                      .mul(2048 / n)
-                      .add(1)
-                      .view({1, n})) {}
+        positions(at::arange(n, at::kLong).mul(2048 / n).add(1).view({1, n})) {}
 
   at::Tensor qkv, projection, content_bias, position_bias, positions;
 };
@@ -148,7 +140,6 @@ void MeasureEvaluation(benchmark::State& state, const Function& function) {
   const Evaluation evaluation(state.range(0), state.range(1));
   for (auto _ : state) {
     benchmark::DoNotOptimize(function(evaluation));
-    benchmarks::WaitFor(device);
     benchmark::ClobberMemory();
   }
 }
@@ -178,15 +169,7 @@ BENCHMARK(Plain)->Apply(Shapes);
 BENCHMARK(Evaluated)->Apply(EvaluationShapes);
 BENCHMARK(EvaluatedPlain)->Apply(EvaluationShapes);
 
-int Main(int argc, char** argv) {
-  device = benchmarks::TakeDevice(argc, argv);
-  benchmark::Initialize(&argc, argv);
-  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
-  benchmark::RunSpecifiedBenchmarks();
-  return 0;
-}
-
 }  // namespace
 }  // namespace lengthwise::models
 
-int main(int argc, char** argv) { return lengthwise::models::Main(argc, argv); }
+BENCHMARK_MAIN();

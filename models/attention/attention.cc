@@ -20,11 +20,6 @@ namespace {
 at::Tensor AttendFused(const Encoding& encoding, const ParameterSet& parameters, int64_t block,
                        int64_t heads, const at::Tensor& positions, const at::Tensor& qkv) {
   const int64_t n = qkv.size(2);
-  if (CanUseTensorCores(qkv, heads)) {
-    const AttentionTerms terms = encoding.TermsWithoutR(parameters, block, positions);
-    return HaveTensorKernels(terms) ? TensorAttention(qkv, terms)
-                                    : FusedAttention(qkv, heads, terms);
-  }
   const int64_t rows = c10::GradMode::is_enabled() ? n : encoding.RowsAtOnce(qkv.size(0), n);
   if (rows == n) {
     return FusedAttention(qkv, heads, encoding.Terms(parameters, block, positions, 0, n));
@@ -82,7 +77,11 @@ at::Tensor Attend(const Encoding& encoding, const ParameterSet& parameters, int6
     return AttendEach(encoding, parameters, block, heads, positions, given_qkv, maps);
   }
   const at::Tensor qkv = encoding.Scaled(parameters, block, positions, 0, given_qkv);
-  if (maps == nullptr && CanFuse(qkv, qkv.size(3) / 3 / heads)) {
+  if (maps == nullptr && CanUseTensorCores(qkv, heads)) {
+    const AttentionTerms terms = encoding.TermsWithoutR(parameters, block, positions);
+    if (HaveTensorKernels(terms)) return TensorAttention(qkv, terms);
+  }
+  if (maps == nullptr && CanFuse(qkv)) {
     return AttendFused(encoding, parameters, block, heads, positions, qkv);
   }
   const std::vector<at::Tensor> parts = Operand(qkv).split(qkv.size(3) / 3, 3);

@@ -28,30 +28,31 @@ at::Tensor Attend(const Encoding& encoding, const ParameterSet& parameters, int6
                   int64_t heads, const at::Tensor& given_positions, const at::Tensor& given_qkv,
                   AttentionMaps* maps);
 
-// Fused attention stores no [n, n] tensor of logits. It wraps the CPU and CUDA kernels of
-// models/kernels as an operator that LibTorch can differentiate (fused.cc).
+// Fused attention stores no [n, n] tensor of logits. It wraps the kernels of models/kernels as
+// operators that LibTorch can differentiate (fused.cc): FusedAttention on a CPU, TensorAttention on
+// a GPU.
 
-// Returns true if attention uses FusedAttention for tensors of this type and device and heads of
-// `head_size` numbers. The type must be float32 or bfloat16. On a GPU, it also needs compute
-// capability 8.0 or newer, heads of at most 64 and a program built with nvcc. Returns false if the
-// thread's KernelChoice (layers/kernel_choice.h) selects LibTorch's operators.
-bool CanFuse(const at::Tensor& tensor, int64_t head_size);
+// Returns true if attention uses FusedAttention for tensors of this type and device: float32 or
+// bfloat16 on a CPU. Returns false if the thread's KernelChoice (layers/kernel_choice.h) selects
+// LibTorch's operators.
+bool CanFuse(const at::Tensor& tensor);
 
 // Returns the attention [P, B, n, d] of `heads` heads. `qkv` [P, B, n, 3 d] concatenates queries,
 // keys and values. `terms` are an encoding's terms for all n tokens. Differentiable in `qkv` and
 // the terms. Besides inputs and output, it saves n numbers per sequence and head for the backward
-// pass. Sums are accumulated in float32, also for bfloat16. On a GPU, it runs on LibTorch's current
-// stream.
+// pass. Sums are accumulated in float32, also for bfloat16.
 at::Tensor FusedAttention(const at::Tensor& qkv, int64_t heads, const AttentionTerms& terms);
 
-// Returns true if the thread's KernelChoice names kernels on tensor cores and they take `qkv`:
-// bfloat16 on a GPU, 8 heads of 8 numbers, at most 128 tokens. Needs CanFuse.
+// Returns true if the kernels on tensor cores take `qkv`: bfloat16 on a GPU of compute capability
+// 8.0 or newer, 8 heads of 8 numbers, at most 128 tokens, in a program built with nvcc. Returns
+// false if the thread's KernelChoice selects LibTorch's operators.
 bool CanUseTensorCores(const at::Tensor& qkv, int64_t heads);
 
 // Returns true if the kernels on tensor cores take these terms of Encoding::TermsWithoutR.
 bool HaveTensorKernels(const AttentionTerms& terms);
 
-// FusedAttention on tensor cores (kernels/tensor_attention_cuda.h).
+// The attention of CanUseTensorCores and HaveTensorKernels (kernels/tensor_attention_cuda.h), on
+// LibTorch's current stream. Arguments and result are FusedAttention's.
 at::Tensor TensorAttention(const at::Tensor& qkv, const AttentionTerms& terms);
 
 // FusedAttention for the queries of tokens first .. first + count - 1 only: [P, B, count, d].

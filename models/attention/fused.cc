@@ -1,7 +1,6 @@
 // Implements fused attention of attention.h.
 #include <functional>
 #include <optional>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -12,7 +11,6 @@
 #include "models/attention/attention.h"
 #include "models/encodings/sinusoids.h"
 #include "models/kernels/attention.h"
-#include "models/kernels/attention_cuda.h"
 #include "models/kernels/bfloat16.h"
 #include "models/kernels/tensor_attention_cuda.h"
 #include "models/layers/kernel_calls.h"
@@ -43,16 +41,10 @@ struct FusedGradients {
   at::Tensor qkv, additive, relative, content_bias, position_bias;
 };
 
-// Selects part 0, 1 or 2 of [P, B, n, 3 d], or part 0 of [P, B, n, d]. T is the kernels' type for
-// the tensor's; const if the part is only read.
+// Part 0, 1 or 2 of [P, B, n, 3 d], or part 0 of [P, B, n, d], which begins at `data`.
 template <typename T>
-kernels::HeadVectors<T> Part(const at::Tensor& features, int64_t d, int64_t heads, int64_t part) {
-  T* data = nullptr;
-  if constexpr (std::is_const_v<T>) {
-    data = static_cast<T*>(features.const_data_ptr());
-  } else {
-    data = static_cast<T*>(features.mutable_data_ptr());
-  }
+kernels::HeadVectors<T> Part(T* data, const at::Tensor& features, int64_t d, int64_t heads,
+                             int64_t part) {
   return {.data = data + part * d,
           .member = features.stride(0),
           .sequence = features.stride(1),
@@ -68,21 +60,21 @@ float* MutableDataOrNull(at::Tensor& tensor) {
   return tensor.defined() ? tensor.mutable_data_ptr<float>() : nullptr;
 }
 
-template <typename T>
-kernels::AttentionInputsOf<T> Inputs(const FusedCall& call) {
+kernels::AttentionInputs Inputs(const FusedCall& call) {
   const at::Tensor& qkv = call.qkv;
   const AttentionTerms& terms = call.terms;
   const int64_t d = qkv.size(3) / 3;
-  kernels::AttentionInputsOf<T> inputs = {
+  const auto* data = qkv.const_data_ptr<float>();
+  kernels::AttentionInputs inputs = {
       .shape = {.members = qkv.size(0),
                 .sequences = qkv.size(1),
                 .heads = call.heads,
                 .queries = call.count,
                 .keys = qkv.size(2),
                 .head_size = d / call.heads},
-      .queries = Part<const T>(qkv, d, call.heads, 0),
-      .keys = Part<const T>(qkv, d, call.heads, 1),
-      .values = Part<const T>(qkv, d, call.heads, 2),
+      .queries = Part(data, qkv, d, call.heads, 0),
+      .keys = Part(data, qkv, d, call.heads, 1),
+      .values = Part(data, qkv, d, call.heads, 2),
       .terms = {.additive = DataOrNull(terms.additive),
                 .additive_shared = terms.additive.defined() && terms.additive.size(0) == 1,
                 .relative = DataOrNull(terms.relative),
@@ -97,59 +89,29 @@ kernels::AttentionInputsOf<T> Inputs(const FusedCall& call) {
   return inputs;
 }
 
-template <typename T>
-void Forward(const FusedCall& call, at::Tensor& output, float* log_sum_exp) {
-  const kernels::AttentionInputsOf<T> inputs = Inputs<T>(call);
-  const auto to = Part<T>(output, output.size(3), call.heads, 0);
-  if constexpr (std::is_same_v<T, float>) {
-    if (call.qkv.is_cpu()) return kernels::AttentionForward(inputs, to, log_sum_exp, OnThreads);
-  }
-  OnStream(call.qkv.device(), [&](void* stream) {
-    return kernels::AttentionForwardCuda(inputs, to, log_sum_exp, stream);
-  });
-}
-
-template <typename T>
-void Backward(const FusedCall& call, const at::Tensor& output, const at::Tensor& output_gradient,
-              const float* log_sum_exp, FusedGradients& gradients) {
-  const kernels::AttentionInputsOf<T> inputs = Inputs<T>(call);
-  const int64_t d = output.size(3), heads = call.heads;
-  const auto from = Part<const T>(output, d, heads, 0);
-  const auto from_gradient = Part<const T>(output_gradient, d, heads, 0);
-  const kernels::AttentionGradientsOf<T> to = {
-      .queries = Part<T>(gradients.qkv, d, heads, 0),
-      .keys = Part<T>(gradients.qkv, d, heads, 1),
-      .values = Part<T>(gradients.qkv, d, heads, 2),
-      .additive = MutableDataOrNull(gradients.additive),
-      .relative = MutableDataOrNull(gradients.relative),
-      .content_bias = MutableDataOrNull(gradients.content_bias),
-      .position_bias = MutableDataOrNull(gradients.position_bias)};
-  if constexpr (std::is_same_v<T, float>) {
-    if (call.qkv.is_cpu()) {
-      return kernels::AttentionBackward(inputs, from, from_gradient, log_sum_exp, to, OnThreads);
-    }
-  }
-  at::Tensor workspace = at::empty({kernels::AttentionWorkspaceCuda(inputs.shape, inputs.terms)},
-                                   call.qkv.options().dtype(at::kFloat));
-  OnStream(call.qkv.device(), [&](void* stream) {
-    return kernels::AttentionBackwardCuda(inputs, from, from_gradient, log_sum_exp, to,
-                                          workspace.mutable_data_ptr<float>(), stream);
-  });
-}
-
-// Writes `output` [P, B, count, d] and, unless undefined, `log_sum_exp` [P, B, H, count], float32.
+// Writes `output` [P, B, count, d] and, unless undefined, `log_sum_exp` [P, B, H, count].
 void RunForward(const FusedCall& call, at::Tensor& output, at::Tensor& log_sum_exp) {
-  WithKernelType(call.qkv.scalar_type(), [&](auto type) {
-    Forward<decltype(type)>(call, output, MutableDataOrNull(log_sum_exp));
-  });
+  kernels::AttentionForward(
+      Inputs(call), Part(output.mutable_data_ptr<float>(), output, output.size(3), call.heads, 0),
+      MutableDataOrNull(log_sum_exp), OnThreads);
 }
 
 void RunBackward(const FusedCall& call, const at::Tensor& output, const at::Tensor& output_gradient,
                  const at::Tensor& log_sum_exp, FusedGradients& gradients) {
-  WithKernelType(call.qkv.scalar_type(), [&](auto type) {
-    Backward<decltype(type)>(call, output, output_gradient, log_sum_exp.const_data_ptr<float>(),
-                             gradients);
-  });
+  const int64_t d = output.size(3), heads = call.heads;
+  auto* of_qkv = gradients.qkv.mutable_data_ptr<float>();
+  kernels::AttentionBackward(
+      Inputs(call), Part(output.const_data_ptr<float>(), output, d, heads, 0),
+      Part(output_gradient.const_data_ptr<float>(), output_gradient, d, heads, 0),
+      log_sum_exp.const_data_ptr<float>(),
+      {.queries = Part(of_qkv, gradients.qkv, d, heads, 0),
+       .keys = Part(of_qkv, gradients.qkv, d, heads, 1),
+       .values = Part(of_qkv, gradients.qkv, d, heads, 2),
+       .additive = MutableDataOrNull(gradients.additive),
+       .relative = MutableDataOrNull(gradients.relative),
+       .content_bias = MutableDataOrNull(gradients.content_bias),
+       .position_bias = MutableDataOrNull(gradients.position_bias)},
+      OnThreads);
 }
 
 // Converts a term to the kernels' type and layout. Contiguous float32 terms stay as they are.
@@ -218,8 +180,7 @@ class Fused : public torch::autograd::Function<Fused> {
     const int64_t members = qkv.size(0), sequences = qkv.size(1), n = qkv.size(2);
     const int64_t d = qkv.size(3) / 3;
     at::Tensor output = at::empty({members, sequences, n, d}, qkv.options());
-    at::Tensor log_sum_exp =
-        at::empty({members, sequences, heads, n}, qkv.options().dtype(at::kFloat));
+    at::Tensor log_sum_exp = at::empty({members, sequences, heads, n}, qkv.options());
     RunForward({.qkv = qkv, .heads = heads, .count = n, .terms = terms}, output, log_sum_exp);
     context->save_for_backward({qkv, terms.additive,
                                 remake_relative ? at::Tensor() : terms.relative, terms.content_bias,
@@ -295,8 +256,7 @@ class OnTensorCores : public torch::autograd::Function<OnTensorCores> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& qkv,
                             const MaybeTensor& additive, const MaybeTensor& rotation,
                             const MaybeTensor& sinusoids, const MaybeTensor& projection,
-                            const MaybeTensor& content_bias, const MaybeTensor& position_bias,
-                            int64_t variant) {
+                            const MaybeTensor& content_bias, const MaybeTensor& position_bias) {
     const auto rounded = [](const MaybeTensor& tensor) {
       return tensor.has_value() ? Rounded(*tensor) : at::Tensor();
     };
@@ -312,15 +272,13 @@ class OnTensorCores : public torch::autograd::Function<OnTensorCores> {
     at::Tensor log_sum_exp =
         at::empty({members, sequences, kernels::kTensorHeads, n}, qkv.options().dtype(at::kFloat));
     OnStream(qkv.device(), [&](void* stream) {
-      return kernels::TensorAttentionForwardCuda(InputsOf(inputs), VariantOf(variant),
-                                                 MutableBFloat16Of(output),
+      return kernels::TensorAttentionForwardCuda(InputsOf(inputs), MutableBFloat16Of(output),
                                                  log_sum_exp.mutable_data_ptr<float>(), stream);
     });
     variable_list saved = inputs;
     saved.push_back(output);
     saved.push_back(log_sum_exp);
     context->save_for_backward(saved);
-    context->saved_data["variant"] = variant;
     return output;
   }
 
@@ -328,7 +286,6 @@ class OnTensorCores : public torch::autograd::Function<OnTensorCores> {
     const variable_list saved = context->get_saved_variables();
     const at::Tensor &qkv = saved[0], &additive = saved[1], &projection = saved[4],
                      &output = saved[7], &log_sum_exp = saved[8];
-    const kernels::TensorVariant variant = VariantOf(context->saved_data["variant"].toInt());
     const kernels::TensorAttentionInputs inputs = InputsOf(saved);
     const int64_t members = qkv.size(0), n = qkv.size(2);
     const at::TensorOptions sums = qkv.options().dtype(at::kFloat);
@@ -342,10 +299,10 @@ class OnTensorCores : public torch::autograd::Function<OnTensorCores> {
       of_content = at::empty(saved[5].sizes(), sums);
       of_position = at::empty(saved[6].sizes(), sums);
     }
-    at::Tensor workspace = at::empty(
-        {kernels::TensorAttentionWorkspace(inputs, variant, of_additive.defined())}, sums);
+    at::Tensor workspace =
+        at::empty({kernels::TensorAttentionWorkspace(inputs, of_additive.defined())}, sums);
     OnStream(qkv.device(), [&](void* stream) {
-      return kernels::TensorAttentionBackwardCuda(inputs, variant, BFloat16Of(output),
+      return kernels::TensorAttentionBackwardCuda(inputs, BFloat16Of(output),
                                                   BFloat16Of(output_gradient),
                                                   log_sum_exp.const_data_ptr<float>(),
                                                   {.qkv = MutableBFloat16Of(of_qkv),
@@ -359,14 +316,10 @@ class OnTensorCores : public torch::autograd::Function<OnTensorCores> {
       of_additive = of_additive.sum(0, /*keepdim=*/true);
     }
     return {of_qkv,        of_additive, at::Tensor(), at::Tensor(),
-            of_projection, of_content,  of_position,  at::Tensor()};
+            of_projection, of_content,  of_position};
   }
 
  private:
-  static kernels::TensorVariant VariantOf(int64_t index) {
-    return kernels::kTensorVariants.at(static_cast<size_t>(index));
-  }
-
   static kernels::TensorAttentionInputs InputsOf(const variable_list& given) {
     const at::Tensor &qkv = given[0], &additive = given[1], &content_bias = given[5];
     kernels::TensorAttentionInputs inputs = {
@@ -386,10 +339,8 @@ class OnTensorCores : public torch::autograd::Function<OnTensorCores> {
   }
 };
 
-// The CPU's kernels are for float32, in which products of bfloat16 are exact.
-at::Tensor QkvForKernels(const at::Tensor& qkv) {
-  return (qkv.is_cpu() ? Widened(qkv) : qkv).contiguous();
-}
+// The kernels are for float32, in which products of bfloat16 are exact.
+at::Tensor QkvForKernels(const at::Tensor& qkv) { return Widened(qkv).contiguous(); }
 
 // Returns `qkv` with queries and keys rotated by `rotation` [P, n, dh].
 at::Tensor Turned(const at::Tensor& qkv, int64_t heads, const at::Tensor& rotation) {
@@ -404,19 +355,15 @@ at::Tensor Turned(const at::Tensor& qkv, int64_t heads, const at::Tensor& rotati
 
 }  // namespace
 
-bool CanFuse(const at::Tensor& tensor, int64_t head_size) {
-  const at::ScalarType type = tensor.scalar_type();
-  if (type != at::kFloat && type != at::kBFloat16) return false;
-  if (!UsesFusedKernel(FusedOperation::kAttention)) return false;
-  if (tensor.is_cpu()) return true;
-  return tensor.is_cuda() && head_size <= kernels::kMaxCudaHeadSize &&
-         UsesCudaKernel(FusedOperation::kAttention, tensor.get_device());
+bool CanFuse(const at::Tensor& tensor) {
+  return tensor.is_cpu() && HasKernelType(tensor.scalar_type()) &&
+         UsesFusedKernel(FusedOperation::kAttention);
 }
 
 bool CanUseTensorCores(const at::Tensor& qkv, int64_t heads) {
-  return CurrentKernels().on_tensor_cores(FusedOperation::kAttention) >= 0 && qkv.is_cuda() &&
-         qkv.scalar_type() == at::kBFloat16 && heads == kernels::kTensorHeads &&
-         qkv.size(3) == 3 * kernels::kTensorModel && qkv.size(2) <= kernels::kMostTensorTokens;
+  return qkv.is_cuda() && qkv.scalar_type() == at::kBFloat16 && heads == kernels::kTensorHeads &&
+         qkv.size(3) == 3 * kernels::kTensorModel && qkv.size(2) <= kernels::kMostTensorTokens &&
+         UsesCudaKernel(FusedOperation::kAttention, qkv.get_device());
 }
 
 bool HaveTensorKernels(const AttentionTerms& terms) {
@@ -426,10 +373,9 @@ bool HaveTensorKernels(const AttentionTerms& terms) {
 
 at::Tensor TensorAttention(const at::Tensor& qkv, const AttentionTerms& given_terms) {
   const AttentionTerms terms = ForKernels(given_terms);
-  const int64_t variant = CurrentKernels().on_tensor_cores(FusedOperation::kAttention);
   return OnTensorCores::apply(qkv, Maybe(terms.additive), Maybe(terms.rotation),
                               Maybe(given_terms.sinusoids), Maybe(given_terms.projection),
-                              Maybe(terms.content_bias), Maybe(terms.position_bias), variant);
+                              Maybe(terms.content_bias), Maybe(terms.position_bias));
 }
 
 at::Tensor FusedAttention(const at::Tensor& qkv, int64_t heads, const AttentionTerms& given_terms) {

@@ -74,15 +74,11 @@ struct AttentionTerms {
   int64_t first_query = 0;
 };
 
-// T is the type of queries, keys and values: float here, also bfloat16 on a GPU
-// (attention_cuda.h). Terms are float32.
-template <typename T>
-struct AttentionInputsOf {
+struct AttentionInputs {
   AttentionShape shape;
-  HeadVectors<const T> queries, keys, values;
+  HeadVectors<const float> queries, keys, values;
   AttentionTerms terms;
 };
-using AttentionInputs = AttentionInputsOf<float>;
 
 // Writes the output (vectors of dh for each query) and, unless null, `log_sum_exp` [P, B, H, n] of
 // the logits' rows, which AttentionBackward needs.
@@ -91,15 +87,13 @@ void AttentionForward(const AttentionInputs& inputs, const HeadVectors<float>& o
 
 // Destinations of the gradients, which are overwritten, not accumulated. Terms' gradients have the
 // terms' shapes, except that `additive` is always [P, H, n, m]. Null: not computed.
-template <typename T>
-struct AttentionGradientsOf {
-  HeadVectors<T> queries, keys, values;
+struct AttentionGradients {
+  HeadVectors<float> queries, keys, values;
   float* additive = nullptr;
   float* relative = nullptr;
   float* content_bias = nullptr;
   float* position_bias = nullptr;
 };
-using AttentionGradients = AttentionGradientsOf<float>;
 
 // From the gradient of the output, and the output and `log_sum_exp` of AttentionForward. Beside the
 // gradients it needs memory for a few sequences' queries, keys and values and for one head's R and

@@ -1,7 +1,7 @@
 // The backward pass of tensor_attention_cuda.h, one kernel. It computes logits again. Sums over the
 // tiles of queries, which are the gradients of keys and values, and the sum over sequences, which
-// is that of W_R, lie in shared memory, where each thread adds to numbers of its own; or in
-// registers, where the number of chunks is a template parameter.
+// is that of W_R, lie in shared memory, where each thread adds to numbers of its own. In registers
+// they took as long on an H200, and a kernel for each number of chunks.
 #ifndef LENGTHWISE_MODELS_KERNELS_TENSOR_ATTENTION_BACKWARD_INL_H_
 #define LENGTHWISE_MODELS_KERNELS_TENSOR_ATTENTION_BACKWARD_INL_H_
 
@@ -18,11 +18,11 @@ LENGTHWISE_EVERYWHERE int FloatsOfSums(int chunks, bool relative) {
   return (2 * chunks * kChunk + (relative ? kModel : 0)) * kHeadSize;
 }
 
-inline int64_t TensorBackwardBytes(int chunks, bool relative, bool in_registers) {
+inline int64_t TensorBackwardBytes(int chunks, bool relative) {
   return TensorForwardBytes(chunks, relative) +
          int64_t{4} *
              (FloatsOfRows(chunks * kChunk, kGradientStride) + 2 * kBlockHeads * chunks * kChunk +
-              (in_registers ? 0 : kBlockHeads * FloatsOfSums(chunks, relative)));
+              kBlockHeads * FloatsOfSums(chunks, relative));
 }
 
 // A result [16, 8] in float32 at `to`, which is [16, 8].
@@ -221,14 +221,15 @@ LENGTHWISE_DEVICE void DifferentiateProjection(const TensorCall& call, const Ten
   }
 }
 
-// kChunks is 0 for sums in shared memory. kBlocks: TensorVariant::blocks.
-template <int kChunks, bool kRelative, int kBlocks>
-LENGTHWISE_KERNEL_FOR(kTensorThreads, kBlocks)
+// Blocks that a multiprocessor has registers for. With four, which leave a thread 128 registers, it
+// took as long on an H200.
+constexpr int kBackwardBlocks = 3;
+
+template <bool kRelative>
+LENGTHWISE_KERNEL_FOR(kTensorThreads, kBackwardBlocks)
 void TensorBackwardKernel(TensorCall call) {
-  constexpr bool kInRegisters = kChunks > 0;
   const TensorPlace place(call);
-  const int tokens = place.tokens, chunks = kInRegisters ? kChunks : place.chunks;
-  const int capacity = chunks * kChunk;
+  const int tokens = place.tokens, chunks = place.chunks, capacity = chunks * kChunk;
   simt::SharedArrays arrays;
   BFloat16* rows = TakeRows(arrays, capacity, kPartsStride);
   BFloat16* gradients = TakeRows(arrays, capacity, kGradientStride);
@@ -237,13 +238,9 @@ void TensorBackwardKernel(TensorCall call) {
   RelativeRows relative = {};
   if constexpr (kRelative) relative = StageRelativeRows(call, place, capacity, arrays);
   // The warp's sums of keys, values and W_R.
-  float *sums = nullptr, *projection_sums = nullptr;
-  if constexpr (!kInRegisters) {
-    const int floats = FloatsOfSums(chunks, kRelative);
-    sums = arrays.Take(kBlockHeads * floats) + place.warp * floats;
-    projection_sums = sums + 2 * capacity * kHeadSize;
-  }
-  float in_registers[kInRegisters && kRelative ? 4 : 1][4] = {};
+  const int floats = FloatsOfSums(chunks, kRelative);
+  float* const sums = arrays.Take(kBlockHeads * floats) + place.warp * floats;
+  float* const projection_sums = sums + 2 * capacity * kHeadSize;
   float content_sums[2] = {0, 0}, position_sums[2] = {0, 0};
   const float* rotation = call.inputs.rotation;
   if (rotation != nullptr) rotation += place.p * tokens * kHeadSize;
@@ -253,46 +250,32 @@ void TensorBackwardKernel(TensorCall call) {
     StageGradients(call, place, sequence, capacity, gradients, numbers);
     StageQkv(call, place, sequence, rows);
     simt::Barrier();
-    float key_sums[kInRegisters ? kChunks : 1][4] = {},
-                                            value_sums[kInRegisters ? kChunks : 1][4] = {};
     for (int i0 = 0; i0 < tokens; i0 += kChunk) {
       const QueryTile<kRelative> tile =
           BringTile<kRelative>(call, place, rows, relative, gradients, of_head, i0);
       QueryGradients<kRelative> of_query;
-      if constexpr (kInRegisters) {
-        LENGTHWISE_UNROLL
-        for (int c = 0; c < kChunks; ++c) {
-          DifferentiateChunk(call, place, rows, relative, tile, c, first_sequence, of_query,
-                             key_sums[c], value_sums[c]);
+      for (int c = 0; c < chunks; ++c) {
+        float* const of_keys = sums + c * kChunk * kHeadSize;
+        float* const of_values = of_keys + capacity * kHeadSize;
+        float key_sum[4] = {}, value_sum[4] = {};
+        if (i0 > 0) {
+          LoadResult(of_keys, place, key_sum);
+          LoadResult(of_values, place, value_sum);
         }
-      } else {
-        for (int c = 0; c < chunks; ++c) {
-          float* const of_keys = sums + c * kChunk * kHeadSize;
-          float* const of_values = of_keys + capacity * kHeadSize;
-          float key_sum[4] = {}, value_sum[4] = {};
-          if (i0 > 0) {
-            LoadResult(of_keys, place, key_sum);
-            LoadResult(of_values, place, value_sum);
-          }
-          DifferentiateChunk(call, place, rows, relative, tile, c, first_sequence, of_query,
-                             key_sum, value_sum);
-          StoreResult(key_sum, place, of_keys);
-          StoreResult(value_sum, place, of_values);
-        }
+        DifferentiateChunk(call, place, rows, relative, tile, c, first_sequence, of_query, key_sum,
+                           value_sum);
+        StoreResult(key_sum, place, of_keys);
+        StoreResult(value_sum, place, of_values);
       }
       float of_biased[4] = {};
       if constexpr (kRelative) {
         DifferentiateProjection(call, place, rows, relative, i0, of_query.position, of_biased,
                                 [&](int j, const auto& add) {
-                                  if constexpr (kInRegisters) {
-                                    add(in_registers[j]);
-                                  } else {
-                                    float* const at = projection_sums + j * kChunk * kHeadSize;
-                                    float sum[4] = {};
-                                    if (!first_sequence || i0 > 0) LoadResult(at, place, sum);
-                                    add(sum);
-                                    StoreResult(sum, place, at);
-                                  }
+                                  float* const at = projection_sums + j * kChunk * kHeadSize;
+                                  float sum[4] = {};
+                                  if (!first_sequence || i0 > 0) LoadResult(at, place, sum);
+                                  add(sum);
+                                  StoreResult(sum, place, at);
                                 });
       }
       LENGTHWISE_UNROLL
@@ -317,19 +300,10 @@ void TensorBackwardKernel(TensorCall call) {
     }
     // Gradients take the places of keys and values, which lanes read for each other.
     simt::WarpBarrier();
-    LENGTHWISE_UNROLL
     for (int c = 0; c < chunks; ++c) {
       float key_sum[4], value_sum[4];
-      if constexpr (kInRegisters) {
-        LENGTHWISE_UNROLL
-        for (int k = 0; k < 4; ++k) {
-          key_sum[k] = key_sums[c][k];
-          value_sum[k] = value_sums[c][k];
-        }
-      } else {
-        LoadResult(sums + c * kChunk * kHeadSize, place, key_sum);
-        LoadResult(sums + (capacity + c * kChunk) * kHeadSize, place, value_sum);
-      }
+      LoadResult(sums + c * kChunk * kHeadSize, place, key_sum);
+      LoadResult(sums + (capacity + c * kChunk) * kHeadSize, place, value_sum);
       LENGTHWISE_UNROLL
       for (int r = 0; r < 2; ++r) {
         const int token = kChunk * c + place.g + 8 * r;
@@ -352,12 +326,7 @@ void TensorBackwardKernel(TensorCall call) {
     LENGTHWISE_UNROLL
     for (int j = 0; j < 4; ++j) {
       float sum[4];
-      if constexpr (kInRegisters) {
-        LENGTHWISE_UNROLL
-        for (int k = 0; k < 4; ++k) sum[k] = in_registers[j][k];
-      } else {
-        LoadResult(projection_sums + j * kChunk * kHeadSize, place, sum);
-      }
+      LoadResult(projection_sums + j * kChunk * kHeadSize, place, sum);
       LENGTHWISE_UNROLL
       for (int k = 0; k < 4; ++k) {
         part[(16 * j + place.g + k / 2 * 8) * kModel + 2 * place.t + k % 2] = kScale * sum[k];

@@ -1,5 +1,5 @@
 // The attention of attention.h on a GPU's tensor cores: products of bfloat16 with sums in float32,
-// for 8 heads of 8 numbers and up to 128 tokens. Everything else uses attention_cuda.h.
+// for 8 heads of 8 numbers and up to 128 tokens. Everything else uses LibTorch's operators.
 //
 // Relative positions need no R. By the addition theorems, (q_i + w) . PE(p_j - p_i) W_R is the
 // product of PE(p_j) with q_i + w, projected by the head's columns of W_R and rotated by p_i.
@@ -10,8 +10,8 @@
 // bfloat16 before products. From the formula in double precision, outputs and gradients differ by
 // up to 1e-2 (root mean square; tensor_attention_simt_test.cc).
 //
-// There are no atomic operations; sums have an order that depends on the shape of one member and on
-// the variant. So the bits are the same from run to run, alone and in a pack.
+// There are no atomic operations; sums have an order that depends on the shape of one member. So
+// the bits are the same from run to run, alone and in a pack.
 #ifndef LENGTHWISE_MODELS_KERNELS_TENSOR_ATTENTION_CUDA_H_
 #define LENGTHWISE_MODELS_KERNELS_TENSOR_ATTENTION_CUDA_H_
 
@@ -19,7 +19,6 @@
 
 #include "models/kernels/attention.h"
 #include "models/kernels/bfloat16.h"
-#include "models/kernels/tensor_variants.h"
 
 namespace lengthwise::kernels {
 
@@ -65,20 +64,18 @@ struct TensorAttentionGradients {
 //
 // `output` is [P, B, n, H, dh]. `log_sum_exp`, [P, B, H, n], has logarithms to base 2; null if no
 // backward pass follows.
-const char* TensorAttentionForwardCuda(const TensorAttentionInputs& inputs, TensorVariant variant,
-                                       BFloat16* output, float* log_sum_exp, void* stream);
+const char* TensorAttentionForwardCuda(const TensorAttentionInputs& inputs, BFloat16* output,
+                                       float* log_sum_exp, void* stream);
 
 // `workspace` has TensorAttentionWorkspace floats; it may be used again for what follows on the
 // stream.
-const char* TensorAttentionBackwardCuda(const TensorAttentionInputs& inputs, TensorVariant variant,
-                                        const BFloat16* output, const BFloat16* output_gradient,
-                                        const float* log_sum_exp,
+const char* TensorAttentionBackwardCuda(const TensorAttentionInputs& inputs, const BFloat16* output,
+                                        const BFloat16* output_gradient, const float* log_sum_exp,
                                         const TensorAttentionGradients& gradients, float* workspace,
                                         void* stream);
 
 // For partial sums over sequences.
-int64_t TensorAttentionWorkspace(const TensorAttentionInputs& inputs, TensorVariant variant,
-                                 bool additive_gradient);
+int64_t TensorAttentionWorkspace(const TensorAttentionInputs& inputs, bool additive_gradient);
 
 }  // namespace lengthwise::kernels
 

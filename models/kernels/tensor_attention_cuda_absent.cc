@@ -5,13 +5,13 @@
 namespace lengthwise::kernels {
 
 const char* TensorAttentionForwardCuda(const TensorAttentionInputs& /*inputs*/,
-                                       TensorVariant /*variant*/, BFloat16* /*output*/,
-                                       float* /*log_sum_exp*/, void* /*stream*/) {
+                                       BFloat16* /*output*/, float* /*log_sum_exp*/,
+                                       void* /*stream*/) {
   return "built without nvcc";
 }
 
 const char* TensorAttentionBackwardCuda(const TensorAttentionInputs& /*inputs*/,
-                                        TensorVariant /*variant*/, const BFloat16* /*output*/,
+                                        const BFloat16* /*output*/,
                                         const BFloat16* /*output_gradient*/,
                                         const float* /*log_sum_exp*/,
                                         const TensorAttentionGradients& /*gradients*/,
@@ -19,7 +19,7 @@ const char* TensorAttentionBackwardCuda(const TensorAttentionInputs& /*inputs*/,
   return "built without nvcc";
 }
 
-int64_t TensorAttentionWorkspace(const TensorAttentionInputs& /*inputs*/, TensorVariant /*variant*/,
+int64_t TensorAttentionWorkspace(const TensorAttentionInputs& /*inputs*/,
                                  bool /*additive_gradient*/) {
   return 0;
 }

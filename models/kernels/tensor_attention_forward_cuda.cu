@@ -4,10 +4,10 @@
 
 namespace lengthwise::kernels {
 
-const char* TensorAttentionForwardCuda(const TensorAttentionInputs& inputs, TensorVariant variant,
-                                       BFloat16* output, float* log_sum_exp, void* stream) {
+const char* TensorAttentionForwardCuda(const TensorAttentionInputs& inputs, BFloat16* output,
+                                       float* log_sum_exp, void* stream) {
   StreamLauncher launcher(stream);
-  LaunchTensorForward(launcher, inputs, variant, output, log_sum_exp);
+  LaunchTensorForward(launcher, inputs, output, log_sum_exp);
   return launcher.error();
 }
 

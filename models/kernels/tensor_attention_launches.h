@@ -18,6 +18,11 @@ namespace lengthwise::kernels {
 // part of every few sequences.
 constexpr int64_t kAdditiveParts = 8;
 
+// Sequences that a block takes one after another. More would need fewer partial sums and less
+// staging of what they share, but leave fewer blocks: one to four took the same time on an H200,
+// within a tenth.
+constexpr int64_t kBlockSequences = 2;
+
 inline int TensorChunks(const TensorShape& shape) {
   return static_cast<int>((shape.tokens + kChunk - 1) / kChunk);
 }
@@ -37,11 +42,10 @@ struct TensorPlan {
   }
 };
 
-inline TensorPlan MakeTensorPlan(const TensorAttentionInputs& inputs, TensorVariant variant,
-                                 bool additive_gradient) {
+inline TensorPlan MakeTensorPlan(const TensorAttentionInputs& inputs, bool additive_gradient) {
   const TensorShape& shape = inputs.shape;
   TensorPlan plan;
-  int64_t of_block = variant.sequences;
+  int64_t of_block = kBlockSequences;
   if (additive_gradient) {
     of_block = std::max(of_block, (shape.sequences + kAdditiveParts - 1) / kAdditiveParts);
   }
@@ -72,9 +76,9 @@ void WithChunks(int chunks, const Body& body) {
 }
 
 template <typename Launcher>
-void LaunchTensorForward(Launcher& launcher, const TensorAttentionInputs& inputs,
-                         TensorVariant variant, BFloat16* output, float* log_sum_exp) {
-  const TensorPlan plan = MakeTensorPlan(inputs, variant, /*additive_gradient=*/false);
+void LaunchTensorForward(Launcher& launcher, const TensorAttentionInputs& inputs, BFloat16* output,
+                         float* log_sum_exp) {
+  const TensorPlan plan = MakeTensorPlan(inputs, /*additive_gradient=*/false);
   const bool relative = inputs.sinusoids != nullptr;
   const TensorCall call = {.inputs = inputs,
                            .block_sequences = plan.block_sequences,
@@ -89,43 +93,14 @@ void LaunchTensorForward(Launcher& launcher, const TensorAttentionInputs& inputs
   });
 }
 
-using TensorBackward = void (*)(TensorCall);
-
-// The kernel whose sums stay in registers, or null. There are few: enough to measure whether there
-// should be more.
-template <bool kRelative>
-TensorBackward BackwardInRegisters(int chunks, TensorVariant variant) {
-  if constexpr (kRelative) {
-    const bool two = variant.blocks == 2;
-    if (!variant.in_registers || variant.blocks > 3) return nullptr;
-    if (chunks == 3)
-      return two ? &TensorBackwardKernel<3, true, 2> : &TensorBackwardKernel<3, true, 3>;
-    if (chunks == 5)
-      return two ? &TensorBackwardKernel<5, true, 2> : &TensorBackwardKernel<5, true, 3>;
-  }
-  return nullptr;
-}
-
-template <bool kRelative>
-TensorBackward BackwardInShared(TensorVariant variant) {
-  switch (variant.blocks) {
-    case 2:
-      return &TensorBackwardKernel<0, kRelative, 2>;
-    case 3:
-      return &TensorBackwardKernel<0, kRelative, 3>;
-    default:
-      return &TensorBackwardKernel<0, kRelative, 4>;
-  }
-}
-
 template <typename Launcher>
 void LaunchTensorBackward(Launcher& launcher, const TensorAttentionInputs& inputs,
-                          TensorVariant variant, const BFloat16* output,
-                          const BFloat16* output_gradient, const float* log_sum_exp,
-                          const TensorAttentionGradients& gradients, float* workspace) {
+                          const BFloat16* output, const BFloat16* output_gradient,
+                          const float* log_sum_exp, const TensorAttentionGradients& gradients,
+                          float* workspace) {
   const TensorShape& shape = inputs.shape;
   const bool additive = gradients.additive != nullptr;
-  const TensorPlan plan = MakeTensorPlan(inputs, variant, additive);
+  const TensorPlan plan = MakeTensorPlan(inputs, additive);
   const bool relative = inputs.sinusoids != nullptr;
   float* additive_parts = plan.groups == 1 ? gradients.additive : workspace + plan.additive;
   const TensorCall call = {.inputs = inputs,
@@ -140,15 +115,9 @@ void LaunchTensorBackward(Launcher& launcher, const TensorAttentionInputs& input
                            .content_parts = workspace + plan.content,
                            .position_parts = workspace + plan.position,
                            .additive_parts = additive ? additive_parts : nullptr};
-  const int chunks = TensorChunks(shape);
-  TensorBackward kernel = relative ? BackwardInRegisters<true>(chunks, variant)
-                                   : BackwardInRegisters<false>(chunks, variant);
-  const bool in_registers = kernel != nullptr;
-  if (!in_registers) {
-    kernel = relative ? BackwardInShared<true>(variant) : BackwardInShared<false>(variant);
-  }
-  launcher.Launch(kernel, plan.Blocks(shape), kTensorThreads,
-                  TensorBackwardBytes(chunks, relative, in_registers), call);
+  launcher.Launch(relative ? &TensorBackwardKernel<true> : &TensorBackwardKernel<false>,
+                  plan.Blocks(shape), kTensorThreads,
+                  TensorBackwardBytes(TensorChunks(shape), relative), call);
   const auto add = [&](const float* parts, int64_t size, float* sums) {
     if (sums != nullptr) LaunchSum(launcher, parts, shape.members, plan.groups, size, sums);
   };

@@ -27,8 +27,7 @@ constexpr double kTolerance = 1e-2;
 
 float* Wanted(std::vector<float>& numbers) { return numbers.empty() ? nullptr : numbers.data(); }
 
-TensorResults Compute(const TensorProblem& problem, TensorVariant variant = {},
-                      const Emulator::Options& options = {}) {
+TensorResults Compute(const TensorProblem& problem, const Emulator::Options& options = {}) {
   const std::vector<BFloat16> qkv = Converted<BFloat16>(problem.problem.qkv),
                               gradient = Converted<BFloat16>(problem.problem.output_gradient),
                               sinusoids = Converted<BFloat16>(problem.sinusoids),
@@ -45,15 +44,15 @@ TensorResults Compute(const TensorProblem& problem, TensorVariant variant = {},
                         qkv_gradient = Unwritten<BFloat16>(static_cast<int64_t>(qkv.size()));
   std::vector<float> log_sum_exp =
       Unwritten(inputs.shape.members * inputs.shape.sequences * kTensorHeads * inputs.shape.tokens);
-  const int64_t size = MakeTensorPlan(inputs, variant, additive).size;
+  const int64_t size = MakeTensorPlan(inputs, additive).size;
   std::vector<float> workspace = Unwritten(size);
   for (std::vector<float>* numbers : {&results.attention.additive, &results.attention.content_bias,
                                       &results.attention.position_bias, &results.projection}) {
     *numbers = Unwritten(static_cast<int64_t>(numbers->size()));
   }
   Emulator device(options);
-  LaunchTensorForward(device, inputs, variant, output.data(), log_sum_exp.data());
-  LaunchTensorBackward(device, inputs, variant, output.data(), gradient.data(), log_sum_exp.data(),
+  LaunchTensorForward(device, inputs, output.data(), log_sum_exp.data());
+  LaunchTensorBackward(device, inputs, output.data(), gradient.data(), log_sum_exp.data(),
                        {.qkv = qkv_gradient.data(),
                         .additive = Wanted(results.attention.additive),
                         .projection = Wanted(results.projection),
@@ -86,19 +85,6 @@ TEST_P(TensorAttentionTest, LongSequencesAgreeWithTheFormula) {
   }
 }
 
-TEST_P(TensorAttentionTest, EveryVariantAgreesWithTheFormula) {
-  for (const int64_t tokens : {40, 67}) {
-    const TensorProblem problem({.sequences = 5, .tokens = tokens}, GetParam());
-    for (const TensorVariant& variant : kTensorVariants) {
-      SCOPED_TRACE(absl::StrCat(tokens, " tokens, ", variant.blocks, " blocks, ", variant.sequences,
-                                " sequences, registers ", variant.in_registers));
-      // The number of blocks changes registers alone.
-      if (variant.blocks > 2) continue;
-      ExpectClose(problem, Compute(problem, variant), kTolerance);
-    }
-  }
-}
-
 // A missing barrier, or a sum in the order in which threads come, would show.
 TEST_P(TensorAttentionTest, TheOrderOfThreadsAndBlocksChangesNoBit) {
   const std::vector<Emulator::Options> orders = {{.order = Emulator::Order::kShuffled, .seed = 1},
@@ -106,15 +92,12 @@ TEST_P(TensorAttentionTest, TheOrderOfThreadsAndBlocksChangesNoBit) {
                                                  {.order = Emulator::Order::kShuffled, .seed = 2}};
   for (const int64_t tokens : {7, 40, 80}) {
     const bool is_long = tokens == 80;  // and takes as long as all others together
-    for (const bool in_registers : {false, true}) {
-      const TensorProblem problem({.members = is_long ? 1 : 2, .sequences = 3, .tokens = tokens},
-                                  GetParam());
-      const TensorVariant variant = {.blocks = 2, .in_registers = in_registers};
-      const TensorResults expected = Compute(problem, variant);
-      for (const Emulator::Options& order : orders) {
-        ExpectSameBits(Compute(problem, variant, order), expected);
-        if (is_long) break;
-      }
+    const TensorProblem problem({.members = is_long ? 1 : 2, .sequences = 3, .tokens = tokens},
+                                GetParam());
+    const TensorResults expected = Compute(problem);
+    for (const Emulator::Options& order : orders) {
+      ExpectSameBits(Compute(problem, order), expected);
+      if (is_long) break;
     }
   }
 }
@@ -162,21 +145,16 @@ TEST(TensorAttentionTermsTest, MinusInfinityMasksAKey) {
 
 // An H100 has 227 KiB for the blocks of a multiprocessor, of which each takes 1 KiB more than it
 // asks for. Fewer blocks fit if sequences are longer.
-TEST(TensorAttentionMemoryTest, BlocksOfAVariantFitTogether) {
+TEST(TensorAttentionMemoryTest, BlocksFitTogether) {
   for (const bool relative : {false, true}) {
     for (int chunks = 1; chunks <= 5; ++chunks) {
       EXPECT_LE(TensorForwardBlocks(chunks) * (TensorForwardBytes(chunks, relative) + 1024),
                 227 * 1024);
-      for (const TensorVariant& variant : kTensorVariants) {
-        if (variant.blocks > 3 && chunks > 4) continue;
-        EXPECT_LE(
-            variant.blocks * (TensorBackwardBytes(chunks, relative, variant.in_registers) + 1024),
-            227 * 1024)
-            << chunks << " chunks, " << variant.blocks << " blocks";
-      }
+      EXPECT_LE(kBackwardBlocks * (TensorBackwardBytes(chunks, relative) + 1024), 227 * 1024)
+          << chunks << " chunks";
     }
     // The most that a block of an A100 gets.
-    EXPECT_LE(TensorBackwardBytes(8, relative, false), 163 * 1024);
+    EXPECT_LE(TensorBackwardBytes(8, relative), 163 * 1024);
   }
 }
 

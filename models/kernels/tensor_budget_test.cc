@@ -69,34 +69,26 @@ struct Budget {
 };
 
 const std::map<std::string, Budget> kBudgets = {
-    {"TensorBackwardKernel<0, false, 2>", {128, 0, 69632}},
-    {"TensorBackwardKernel<0, false, 3>", {128, 0, 69632}},
-    {"TensorBackwardKernel<0, false, 4>", {119, 0, 69632}},
-    {"TensorBackwardKernel<0, true, 2>", {200, 0, 96256}},
-    {"TensorBackwardKernel<0, true, 3>", {168, 0, 96256}},
-    {"TensorBackwardKernel<0, true, 4>", {128, 16, 96256}},
-    {"TensorBackwardKernel<3, true, 2>", {250, 0, 20736}},
-    {"TensorBackwardKernel<3, true, 3>", {168, 520, 20736}},
-    {"TensorBackwardKernel<5, true, 2>", {255, 80, 34560}},
-    {"TensorBackwardKernel<5, true, 3>", {168, 776, 34560}},
-    {"TensorFeedForwardBackwardKernel", {255, 72, 90112}},
-    {"TensorFeedForwardKernel", {168, 0, 70656}},
-    {"TensorForwardKernel<1, false>", {72, 0, 3328}},
-    {"TensorForwardKernel<1, true>", {128, 0, 5632}},
-    {"TensorForwardKernel<2, false>", {80, 0, 6656}},
-    {"TensorForwardKernel<2, true>", {128, 0, 11264}},
-    {"TensorForwardKernel<3, false>", {92, 0, 9984}},
-    {"TensorForwardKernel<3, true>", {128, 0, 16896}},
-    {"TensorForwardKernel<4, false>", {112, 0, 13312}},
-    {"TensorForwardKernel<4, true>", {128, 56, 22528}},
-    {"TensorForwardKernel<5, false>", {120, 0, 16640}},
-    {"TensorForwardKernel<5, true>", {168, 32, 28160}},
-    {"TensorForwardKernel<6, false>", {128, 0, 19968}},
-    {"TensorForwardKernel<6, true>", {168, 168, 33792}},
-    {"TensorForwardKernel<7, false>", {156, 0, 23296}},
-    {"TensorForwardKernel<7, true>", {168, 120, 39424}},
-    {"TensorForwardKernel<8, false>", {162, 0, 26624}},
-    {"TensorForwardKernel<8, true>", {168, 200, 45056}},
+    {"TensorBackwardKernel<false>", {153, 0, 73728}},
+    {"TensorBackwardKernel<true>", {168, 0, 105472}},
+    {"TensorFeedForwardBackwardKernel", {255, 120, 108544}},
+    {"TensorFeedForwardKernel", {191, 0, 90112}},
+    {"TensorForwardKernel<1, false>", {90, 0, 3328}},
+    {"TensorForwardKernel<1, true>", {128, 8, 10752}},
+    {"TensorForwardKernel<2, false>", {92, 0, 6656}},
+    {"TensorForwardKernel<2, true>", {128, 0, 16384}},
+    {"TensorForwardKernel<3, false>", {114, 0, 9984}},
+    {"TensorForwardKernel<3, true>", {128, 16, 22016}},
+    {"TensorForwardKernel<4, false>", {124, 0, 13312}},
+    {"TensorForwardKernel<4, true>", {128, 136, 27648}},
+    {"TensorForwardKernel<5, false>", {131, 0, 16640}},
+    {"TensorForwardKernel<5, true>", {168, 40, 33280}},
+    {"TensorForwardKernel<6, false>", {158, 0, 19968}},
+    {"TensorForwardKernel<6, true>", {168, 136, 38912}},
+    {"TensorForwardKernel<7, false>", {167, 0, 23296}},
+    {"TensorForwardKernel<7, true>", {168, 104, 44544}},
+    {"TensorForwardKernel<8, false>", {165, 0, 26624}},
+    {"TensorForwardKernel<8, true>", {168, 136, 50176}},
 };
 
 // Shared memory that a launch asks for; of kernels for any number of tokens, for the most.
@@ -108,8 +100,8 @@ int64_t SharedBytesOf(const std::string& kernel) {
   if (std::sscanf(kernel.c_str(), "TensorForwardKernel<%d, %c", &chunks, &relative) == 2) {
     return TensorForwardBytes(chunks, relative == 't');
   }
-  std::sscanf(kernel.c_str(), "TensorBackwardKernel<%d, %c", &chunks, &relative);
-  return TensorBackwardBytes(chunks == 0 ? 8 : chunks, relative == 't', chunks > 0);
+  std::sscanf(kernel.c_str(), "TensorBackwardKernel<%c", &relative);
+  return TensorBackwardBytes(kMostTensorTokens / kChunk, relative == 't');
 }
 
 TEST(TensorBudgetTest, EveryKernelKeepsToItsBudget) {

@@ -339,10 +339,18 @@ void TensorFeedForwardBackwardKernel(TensorFeedForwardCall call) {
   bias_part[kTensorHidden + simt::Thread()] = of_down_bias;
 }
 
+// Blocks of `block_rows` rows that share a member's, and the numbers of all their partial sums.
+inline int64_t FeedForwardGroups(const TensorFeedForwardInputs& inputs, int64_t block_rows) {
+  return (inputs.rows + block_rows - 1) / block_rows;
+}
+inline int64_t FeedForwardPartNumbers(const TensorFeedForwardInputs& inputs, int64_t block_rows) {
+  return inputs.members * FeedForwardGroups(inputs, block_rows) * kTensorFeedForwardNumbers;
+}
+
 template <typename Launcher>
 void LaunchTensorFeedForward(Launcher& launcher, const TensorFeedForwardInputs& inputs,
                              int64_t block_rows, BFloat16* y) {
-  const int64_t groups = TensorFeedForwardGroups(inputs, block_rows);
+  const int64_t groups = FeedForwardGroups(inputs, block_rows);
   const TensorFeedForwardCall call = {
       .inputs = inputs, .block_rows = block_rows, .groups = groups, .y = y};
   launcher.Launch(&TensorFeedForwardKernel, inputs.members * groups, kFeedForwardThreads,
@@ -353,7 +361,7 @@ template <typename Launcher>
 void LaunchTensorFeedForwardBackward(Launcher& launcher, const TensorFeedForwardInputs& inputs,
                                      int64_t block_rows, const BFloat16* y_gradient,
                                      BFloat16* x_gradient, float* gradients, float* workspace) {
-  const int64_t groups = TensorFeedForwardGroups(inputs, block_rows);
+  const int64_t groups = FeedForwardGroups(inputs, block_rows);
   const TensorFeedForwardCall call = {.inputs = inputs,
                                       .block_rows = block_rows,
                                       .groups = groups,

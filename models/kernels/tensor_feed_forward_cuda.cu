@@ -4,20 +4,24 @@
 
 namespace lengthwise::kernels {
 
-const char* TensorFeedForwardCuda(const TensorFeedForwardInputs& inputs, int64_t block_rows,
-                                  BFloat16* y, void* stream) {
+const char* TensorFeedForwardCuda(const TensorFeedForwardInputs& inputs, BFloat16* y,
+                                  void* stream) {
   StreamLauncher launcher(stream);
-  LaunchTensorFeedForward(launcher, inputs, block_rows, y);
+  LaunchTensorFeedForward(launcher, inputs, kTensorBlockRows, y);
   return launcher.error();
 }
 
-const char* TensorFeedForwardBackwardCuda(const TensorFeedForwardInputs& inputs, int64_t block_rows,
+const char* TensorFeedForwardBackwardCuda(const TensorFeedForwardInputs& inputs,
                                           const BFloat16* y_gradient, BFloat16* x_gradient,
                                           float* gradients, float* workspace, void* stream) {
   StreamLauncher launcher(stream);
-  LaunchTensorFeedForwardBackward(launcher, inputs, block_rows, y_gradient, x_gradient, gradients,
-                                  workspace);
+  LaunchTensorFeedForwardBackward(launcher, inputs, kTensorBlockRows, y_gradient, x_gradient,
+                                  gradients, workspace);
   return launcher.error();
+}
+
+int64_t TensorFeedForwardWorkspace(const TensorFeedForwardInputs& inputs) {
+  return FeedForwardPartNumbers(inputs, kTensorBlockRows);
 }
 
 }  // namespace lengthwise::kernels

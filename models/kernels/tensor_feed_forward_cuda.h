@@ -7,8 +7,8 @@
 // precision, outputs and gradients differ by up to 1e-2 (root mean square;
 // tensor_feed_forward_simt_test.cc).
 //
-// There are no atomic operations; sums have an order that depends on the rows of one member and on
-// the variant. So the bits are the same from run to run, alone and in a pack.
+// There are no atomic operations; sums have an order that depends on the rows of one member. So the
+// bits are the same from run to run, alone and in a pack.
 #ifndef LENGTHWISE_MODELS_KERNELS_TENSOR_FEED_FORWARD_CUDA_H_
 #define LENGTHWISE_MODELS_KERNELS_TENSOR_FEED_FORWARD_CUDA_H_
 
@@ -19,6 +19,9 @@
 namespace lengthwise::kernels {
 
 constexpr int kTensorFeatures = 64, kTensorHidden = 256;
+// Rows of a member that a block takes. More need fewer partial sums and less staging of weights,
+// but leave fewer blocks: of 128, 512, 1280 and 2560 this was fastest for large packs on an H200.
+constexpr int64_t kTensorBlockRows = 1280;
 // Numbers of a member's gradient: up [64, 256], down [256, 64] and their biases, one after another.
 constexpr int64_t kTensorFeedForwardNumbers =
     2 * kTensorFeatures * kTensorHidden + kTensorHidden + kTensorFeatures;
@@ -37,29 +40,19 @@ struct TensorFeedForwardInputs {
 };
 
 // Both put their kernels on `stream`, a cudaStream_t of the current device (null: the default one),
-// and do not wait for them. They return null, or why a kernel could not be launched. `block_rows`
-// is one of kTensorFeedForwardRows (tensor_variants.h).
+// and do not wait for them. They return null, or why a kernel could not be launched.
 //
 // `y` is [P, rows, 64].
-const char* TensorFeedForwardCuda(const TensorFeedForwardInputs& inputs, int64_t block_rows,
-                                  BFloat16* y, void* stream);
+const char* TensorFeedForwardCuda(const TensorFeedForwardInputs& inputs, BFloat16* y, void* stream);
 
 // Overwrites `x_gradient` [P, rows, 64] and `gradients` [P, kTensorFeedForwardNumbers]. `workspace`
 // has TensorFeedForwardWorkspace floats; it may be used again for what follows on the stream.
-const char* TensorFeedForwardBackwardCuda(const TensorFeedForwardInputs& inputs, int64_t block_rows,
+const char* TensorFeedForwardBackwardCuda(const TensorFeedForwardInputs& inputs,
                                           const BFloat16* y_gradient, BFloat16* x_gradient,
                                           float* gradients, float* workspace, void* stream);
 
-// Blocks that share a member's rows.
-inline int64_t TensorFeedForwardGroups(const TensorFeedForwardInputs& inputs, int64_t block_rows) {
-  return (inputs.rows + block_rows - 1) / block_rows;
-}
-
-// For the blocks' partial sums.
-inline int64_t TensorFeedForwardWorkspace(const TensorFeedForwardInputs& inputs,
-                                          int64_t block_rows) {
-  return inputs.members * TensorFeedForwardGroups(inputs, block_rows) * kTensorFeedForwardNumbers;
-}
+// For the partial sums of the blocks that share a member's rows.
+int64_t TensorFeedForwardWorkspace(const TensorFeedForwardInputs& inputs);
 
 }  // namespace lengthwise::kernels
 

@@ -3,16 +3,18 @@
 
 namespace lengthwise::kernels {
 
-const char* TensorFeedForwardCuda(const TensorFeedForwardInputs& /*inputs*/, int64_t /*block_rows*/,
-                                  BFloat16* /*y*/, void* /*stream*/) {
+const char* TensorFeedForwardCuda(const TensorFeedForwardInputs& /*inputs*/, BFloat16* /*y*/,
+                                  void* /*stream*/) {
   return "built without nvcc";
 }
 
 const char* TensorFeedForwardBackwardCuda(const TensorFeedForwardInputs& /*inputs*/,
-                                          int64_t /*block_rows*/, const BFloat16* /*y_gradient*/,
-                                          BFloat16* /*x_gradient*/, float* /*gradients*/,
-                                          float* /*workspace*/, void* /*stream*/) {
+                                          const BFloat16* /*y_gradient*/, BFloat16* /*x_gradient*/,
+                                          float* /*gradients*/, float* /*workspace*/,
+                                          void* /*stream*/) {
   return "built without nvcc";
 }
+
+int64_t TensorFeedForwardWorkspace(const TensorFeedForwardInputs& /*inputs*/) { return 0; }
 
 }  // namespace lengthwise::kernels

@@ -14,7 +14,6 @@
 #include "models/kernels/gated_gelu.h"
 #include "models/kernels/rows_cuda.h"
 #include "models/kernels/tensor_feed_forward_cuda.h"
-#include "models/kernels/tensor_variants.h"
 #include "models/layers/kernel_calls.h"
 #include "models/layers/kernel_choice.h"
 #include "models/layers/layers.h"
@@ -133,42 +132,38 @@ class TensorFeedForward : public torch::autograd::Function<TensorFeedForward> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& up,
                             const at::Tensor& up_bias, const at::Tensor& down,
-                            const at::Tensor& down_bias, int64_t block_rows) {
+                            const at::Tensor& down_bias) {
     const variable_list inputs = {Rounded(x), Rounded(up), up_bias, Rounded(down)};
     at::Tensor y = at::empty_like(inputs[0]);
     kernels::TensorFeedForwardInputs call = InputsOf(inputs);
     call.down_bias = down_bias.const_data_ptr<float>();
     call.down_stride = down_bias.stride(0);
     OnStream(y.device(), [&](void* stream) {
-      return kernels::TensorFeedForwardCuda(call, block_rows, MutableBFloat16Of(y), stream);
+      return kernels::TensorFeedForwardCuda(call, MutableBFloat16Of(y), stream);
     });
     context->save_for_backward(inputs);
-    context->saved_data["rows"] = block_rows;
     return y;
   }
 
   static variable_list backward(AutogradContext* context, variable_list gradients) {
     const variable_list saved = context->get_saved_variables();
     const kernels::TensorFeedForwardInputs inputs = InputsOf(saved);
-    const int64_t block_rows = context->saved_data["rows"].toInt();
     const at::Tensor gradient = Rounded(gradients[0]);
     const auto sums = gradient.options().dtype(at::kFloat);
     at::Tensor x_gradient = at::empty_like(saved[0]);
     at::Tensor of_parameters =
         at::empty({inputs.members, kernels::kTensorFeedForwardNumbers}, sums);
-    at::Tensor workspace =
-        at::empty({kernels::TensorFeedForwardWorkspace(inputs, block_rows)}, sums);
+    at::Tensor workspace = at::empty({kernels::TensorFeedForwardWorkspace(inputs)}, sums);
     OnStream(gradient.device(), [&](void* stream) {
       return kernels::TensorFeedForwardBackwardCuda(
-          inputs, block_rows, BFloat16Of(gradient), MutableBFloat16Of(x_gradient),
+          inputs, BFloat16Of(gradient), MutableBFloat16Of(x_gradient),
           of_parameters.mutable_data_ptr<float>(), workspace.mutable_data_ptr<float>(), stream);
     });
     constexpr int64_t kFeatures = kernels::kTensorFeatures, kHidden = kernels::kTensorHidden;
     const auto parts = of_parameters.split_with_sizes(
         {kFeatures * kHidden, kHidden * kFeatures, kHidden, kFeatures}, 1);
-    return {x_gradient, parts[0].view({inputs.members, kFeatures, kHidden}),
-            parts[2],   parts[1].view({inputs.members, kHidden, kFeatures}),
-            parts[3],   at::Tensor()};
+    return {x_gradient, parts[0].view({inputs.members, kFeatures, kHidden}), parts[2],
+            parts[1].view({inputs.members, kHidden, kFeatures}), parts[3]};
   }
 
  private:
@@ -251,9 +246,8 @@ class Gate : public torch::autograd::Function<Gate> {
 }  // namespace
 
 bool CanUseTensorCores(const at::Tensor& x, const FeedForwardParameters& parameters) {
-  return CurrentKernels().on_tensor_cores(FusedOperation::kFeedForward) >= 0 && CanFuseOnCuda(x) &&
-         x.scalar_type() == at::kBFloat16 && x.size(3) == kernels::kTensorFeatures &&
-         parameters.up.size(2) == kernels::kTensorHidden &&
+  return CanFuseOnCuda(x) && x.scalar_type() == at::kBFloat16 &&
+         x.size(3) == kernels::kTensorFeatures && parameters.up.size(2) == kernels::kTensorHidden &&
          parameters.up.scalar_type() == at::kFloat;
 }
 
@@ -265,10 +259,7 @@ at::Tensor FeedForward(const at::Tensor& features, const FeedForwardParameters& 
                                    down.contiguous(), down_bias.contiguous());
   }
   if (CanUseTensorCores(x, parameters)) {
-    const int variant = CurrentKernels().on_tensor_cores(FusedOperation::kFeedForward);
-    return TensorFeedForward::apply(
-        x, up, ByMember(up_bias), down, ByMember(down_bias),
-        int64_t{kernels::kTensorFeedForwardRows.at(static_cast<size_t>(variant))});
+    return TensorFeedForward::apply(x, up, ByMember(up_bias), down, ByMember(down_bias));
   }
   if (CanFuseOnCuda(x)) {
     return CudaFeedForward::apply(x.contiguous(), Operand(up), ByMember(up_bias), Operand(down),

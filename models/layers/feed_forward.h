@@ -21,9 +21,9 @@ struct FeedForwardParameters {
 // CanUseTensorCores, the hidden layer stays on the chip.
 at::Tensor FeedForward(const at::Tensor& features, const FeedForwardParameters& parameters);
 
-// Returns true if the thread's KernelChoice names kernels on tensor cores for this layer
-// (kernels/tensor_feed_forward_cuda.h) and they take it: `x` is bfloat16 on a GPU, with 64 features
-// and 256 hidden ones.
+// Returns true if the kernels on tensor cores (kernels/tensor_feed_forward_cuda.h) take this layer:
+// `x` is bfloat16 on a GPU, with 64 features and 256 hidden ones. Returns false if the thread's
+// KernelChoice selects LibTorch's operators.
 bool CanUseTensorCores(const at::Tensor& x, const FeedForwardParameters& parameters);
 
 // `inputs` [P, d, 2 d_ff] concatenates the columns of gate and value; `output` is [P, d_ff, d].

@@ -8,7 +8,6 @@
 #include "ATen/ops/equal.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "models/kernels/tensor_variants.h"
 #include "models/layers/kernel_choice.h"
 #include "models/layers/layers.h"
 #include "models/layers/testing/cuda_for_tests.h"
@@ -71,6 +70,8 @@ TEST(FusedLayersCudaTest, ProductsInBfloat16AreAsCloseAsThatTypeIs) {
     // What three numbers differ by may be less than bfloat16 resolves. It is the layers that are
     // tested, not their inputs.
     for (at::Tensor& input : layer.inputs) input = input.to(at::kBFloat16).to(at::kFloat);
+    // Hidden features near 0 would be active by rounding alone: their biases outweigh six products.
+    if (layer.inputs.size() == 5) layer.inputs[2] = layer.inputs[2].sign().mul(8);
     const auto in_bfloat16 = [&](const Tensors& inputs) {
       const Bfloat16Products products;
       return Widened(layer.in_bfloat16(inputs));
@@ -89,22 +90,17 @@ TEST(FusedLayersCudaTest, FeedForwardOnTensorCoresIsAsCloseAndRepeatsItsBits) {
                       Numbers({members, 64}, 6)};
     for (at::Tensor& input : inputs) input = input.to(at::kBFloat16).to(at::kFloat);
     const Tensors expected = Differentiate(inputs, at::kDouble, PlainFeedForward);
-    for (int variant = 0; variant < std::ssize(kernels::kTensorFeedForwardRows); ++variant) {
-      const std::string name = absl::StrCat(members, " members, variant ", variant);
-      KernelChoice choice;
-      choice.SetOnTensorCores(FusedOperation::kFeedForward, variant);
-      const auto on_tensor_cores = [&](const Tensors& x) {
-        const KernelScope scope(choice);
-        const Bfloat16Products products;
-        EXPECT_TRUE(CanUseTensorCores(Operand(x[0]), {.up = x[1]})) << name;
-        return Widened(FusedFeedForward(x));
-      };
-      const Tensors results = Differentiate(inputs, at::kFloat, on_tensor_cores, kGpu);
-      ExpectClose(results, expected, name, /*tolerance=*/3e-2);
-      const Tensors again = Differentiate(inputs, at::kFloat, on_tensor_cores, kGpu);
-      for (size_t i = 0; i < results.size(); ++i) {
-        EXPECT_TRUE(at::equal(results[i], again[i])) << name << ", tensor " << i;
-      }
+    const std::string name = absl::StrCat(members, " members");
+    const auto on_tensor_cores = [&](const Tensors& x) {
+      const Bfloat16Products products;
+      EXPECT_TRUE(CanUseTensorCores(Operand(x[0]), {.up = x[1]})) << name;
+      return Widened(FusedFeedForward(x));
+    };
+    const Tensors results = Differentiate(inputs, at::kFloat, on_tensor_cores, kGpu);
+    ExpectClose(results, expected, name, /*tolerance=*/3e-2);
+    const Tensors again = Differentiate(inputs, at::kFloat, on_tensor_cores, kGpu);
+    for (size_t i = 0; i < results.size(); ++i) {
+      EXPECT_TRUE(at::equal(results[i], again[i])) << name << ", tensor " << i;
     }
   }
 }

@@ -39,10 +39,8 @@ std::string DescribeChoice(KernelChoice choice) {
   if (choice == KernelChoice::Plain()) return "plain";
   std::string text;
   for (const FusedOperation operation : kFusedOperations) {
-    const bool plain = !choice.fused(operation);
-    if (!plain && choice.on_tensor_cores(operation) < 0) continue;
-    absl::StrAppend(&text, text.empty() ? "" : ", ", NameOf(operation),
-                    plain ? " plain" : " on tensor cores");
+    if (choice.fused(operation)) continue;
+    absl::StrAppend(&text, text.empty() ? "" : ", ", NameOf(operation), " plain");
   }
   return text;
 }

@@ -30,24 +30,15 @@ class KernelChoice {
   bool fused(FusedOperation operation) const { return !plain_[Index(operation)]; }
   void Set(FusedOperation operation, bool fused) { plain_[Index(operation)] = !fused; }
 
-  // Index of the variant (kernels/tensor_variants.h) of kernels on tensor cores that attention or
-  // the feed-forward layer uses where they take its tensors. Negative, the default: none.
-  int on_tensor_cores(FusedOperation operation) const { return on_tensor_cores_[Index(operation)]; }
-  void SetOnTensorCores(FusedOperation operation, int variant) {
-    on_tensor_cores_[Index(operation)] = variant;
-  }
-
   friend bool operator==(const KernelChoice&, const KernelChoice&) = default;
 
  private:
   static size_t Index(FusedOperation operation) { return static_cast<size_t>(operation); }
 
   std::bitset<kFusedOperations.size()> plain_;
-  std::array<int, kFusedOperations.size()> on_tensor_cores_ = {-1, -1, -1, -1, -1};
 };
 
-// "fused", "plain", or the operations without our kernel and those on tensor cores: "attention on
-// tensor cores, Adam plain".
+// "fused", "plain", or the operations without our kernel: "attention plain, Adam plain".
 std::string DescribeChoice(KernelChoice choice);
 
 // Sets the choice of the calling thread while it lives. A forward pass decides for its backward

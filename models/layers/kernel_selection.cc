@@ -136,7 +136,6 @@ KernelDecision DecideKernel(const KernelComparison& comparison,
     const Times times = Time(comparison, seconds);
     const double ratio = times.plain / times.fused;
     const bool fused = !(ratio < kClearlyFaster);
-    decision.seconds = times.fused;
     return decide(fused,
                   absl::StrCat("the kernel takes ", Milliseconds(times.fused),
                                ", LibTorch's operators ", Milliseconds(times.plain)),
@@ -147,42 +146,17 @@ KernelDecision DecideKernel(const KernelComparison& comparison,
   }
 }
 
-KernelDecision FastestOf(const std::vector<KernelDecision>& decisions) {
-  KernelDecision fastest = decisions[0];
-  std::string variants;
-  bool out_of_memory = fastest.out_of_memory;
-  for (size_t i = 1; i < decisions.size(); ++i) {
-    const KernelDecision& decision = decisions[i];
-    absl::StrAppend(
-        &variants, i == 1 ? "; variants on tensor cores: " : ", ",
-        std::isfinite(decision.seconds) ? Milliseconds(decision.seconds) : decision.reason);
-    out_of_memory = out_of_memory || decision.out_of_memory;
-    // A kernel that is not used is slower than the operators.
-    const double known = fastest.fused ? fastest.seconds : std::numeric_limits<double>::infinity();
-    if (decision.fused && decision.seconds < kClearlyFaster * known) fastest = decision;
-  }
-  if (fastest.tensor_variant >= 0) {
-    fastest.reason = absl::StrCat("on tensor cores, variant ", fastest.tensor_variant, ": ",
-                                  fastest.reason, "; without: ", decisions[0].reason);
-  }
-  fastest.reason += variants;
-  fastest.out_of_memory = out_of_memory;
-  return fastest;
-}
-
 KernelChoice ChoiceOf(const std::vector<KernelDecision>& decisions) {
   KernelChoice choice;
   for (const KernelDecision& decision : decisions) {
     choice.Set(decision.operation, decision.fused);
-    choice.SetOnTensorCores(decision.operation, decision.tensor_variant);
   }
   return choice;
 }
 
 std::string SummaryOf(const std::vector<KernelDecision>& decisions) {
   return absl::StrJoin(decisions, ", ", [](std::string* out, const KernelDecision& decision) {
-    absl::StrAppend(out, NameOf(decision.operation),
-                    decision.tensor_variant < 0 ? " " : " on tensor cores ", decision.summary);
+    absl::StrAppend(out, NameOf(decision.operation), " ", decision.summary);
   });
 }
 

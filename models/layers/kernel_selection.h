@@ -5,7 +5,6 @@
 
 #include <exception>
 #include <functional>
-#include <limits>
 #include <string>
 #include <vector>
 
@@ -44,10 +43,6 @@ struct KernelDecision {
   std::string reason;
   // For a table: "fused 3.05x", "plain: disagrees".
   std::string summary;
-  // Time of a pass of the kernel, in seconds; infinity unless it agreed and was timed.
-  double seconds = std::numeric_limits<double>::infinity();
-  // KernelChoice::on_tensor_cores of the kernel.
-  int tensor_variant = -1;
   // True if memory ran out, so that another attempt may decide differently.
   bool out_of_memory = false;
 };
@@ -62,11 +57,6 @@ inline constexpr double kClearlyFaster = 0.9;
 // Of what a candidate throws, throws what is_device_lost says of or is no std::exception.
 KernelDecision DecideKernel(const KernelComparison& comparison,
                             const std::function<double()>& seconds);
-
-// The decision for the fastest of several kernels of one operation, of which the first is the one
-// that is used unless measured. A later one replaces an earlier one only if it is clearly faster.
-// The reason names the times of all.
-KernelDecision FastestOf(const std::vector<KernelDecision>& decisions);
 
 KernelChoice ChoiceOf(const std::vector<KernelDecision>& decisions);
 

@@ -151,42 +151,6 @@ TEST_F(KernelSelectionTest, LostDeviceEndsTheComparison) {
   EXPECT_THROW(Decide(Candidate(0.9), faulty), std::runtime_error);
 }
 
-TEST(FastestKernelTest, IsOneThatAgreesAndIsClearlyFaster) {
-  const KernelDecision usual = {.reason = "usual", .summary = "fused 2.00x", .seconds = 0.010};
-  const auto variant = [](int number, double seconds) {
-    return KernelDecision{.reason = "variant",
-                          .summary = "fused 9.00x",
-                          .seconds = seconds,
-                          .tensor_variant = number};
-  };
-  EXPECT_EQ(FastestOf({usual}).reason, "usual");
-  EXPECT_EQ(FastestOf({usual, variant(0, 0.0095)}).tensor_variant, -1) << "hardly faster";
-  const KernelDecision fastest =
-      FastestOf({usual, variant(0, 0.004), variant(1, 0.002), variant(2, 0.0019)});
-  EXPECT_EQ(fastest.tensor_variant, 1);
-  EXPECT_EQ(fastest.reason,
-            "on tensor cores, variant 1: variant; without: usual; variants on tensor cores: 4 ms, "
-            "2 ms, 1.9 ms");
-  EXPECT_EQ(ChoiceOf({fastest}).on_tensor_cores(FusedOperation::kAttention), 1);
-  EXPECT_EQ(ChoiceOf({fastest}).on_tensor_cores(FusedOperation::kFeedForward), -1);
-  EXPECT_EQ(SummaryOf({fastest}), "attention on tensor cores fused 9.00x");
-
-  KernelDecision wrong = variant(0, std::numeric_limits<double>::infinity());
-  wrong.fused = false;
-  wrong.reason = "disagrees";
-  wrong.out_of_memory = true;
-  const KernelDecision kept = FastestOf({usual, wrong});
-  EXPECT_EQ(kept.tensor_variant, -1);
-  EXPECT_EQ(kept.reason, "usual; variants on tensor cores: disagrees");
-  EXPECT_TRUE(kept.out_of_memory);
-  EXPECT_EQ(ChoiceOf({kept}).on_tensor_cores(FusedOperation::kAttention), -1);
-
-  // A kernel that LibTorch's operators beat may still be beaten by another one.
-  KernelDecision slow = usual;
-  slow.fused = false;
-  EXPECT_EQ(FastestOf({slow, variant(0, 0.0095)}).tensor_variant, 0);
-}
-
 TEST(KernelDecisionsTest, BecomeAChoiceAndASummary) {
   const std::vector<KernelDecision> decisions = {
       {.operation = FusedOperation::kAttention, .fused = true, .summary = "fused 3.05x"},
@@ -205,12 +169,6 @@ TEST(KernelChoiceTest, DescriptionNamesWhatIsPlain) {
   mixed.Set(FusedOperation::kAttention, false);
   mixed.Set(FusedOperation::kAdam, false);
   EXPECT_EQ(DescribeChoice(mixed), "attention plain, Adam plain");
-  KernelChoice on_tensor_cores;
-  on_tensor_cores.SetOnTensorCores(FusedOperation::kAttention, 3);
-  on_tensor_cores.SetOnTensorCores(FusedOperation::kFeedForward, 0);
-  on_tensor_cores.Set(FusedOperation::kAdam, false);
-  EXPECT_EQ(DescribeChoice(on_tensor_cores),
-            "attention on tensor cores, feed-forward on tensor cores, Adam plain");
 }
 
 TEST(KernelChoiceTest, ScopesNest) {

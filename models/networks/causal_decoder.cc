@@ -316,8 +316,8 @@ class CausalDecoder : public LanguageModel {
                                                const Capture* capture) const {
     const int64_t members = step.positions.size(0);
     const bool keep = capture != nullptr && capture->keep_attention;
-    if (keep || !CanFuse(parameters[embedding_], d_model_ / heads_) ||
-        !encoding_->SameInEveryBlock() || step.positions.size(1) > 1) {
+    if (keep || !CanFuse(parameters[embedding_]) || !encoding_->SameInEveryBlock() ||
+        step.positions.size(1) > 1) {
       return {};
     }
     const at::Tensor given = step.positions.select(1, 0);

@@ -125,7 +125,7 @@ class Encoder : public Network {
   }
 
   bool HoldsLogits(const at::Tensor& sample) const override {
-    return !geometric_.empty() || !CanFuse(sample, d_model_ / heads_);
+    return !geometric_.empty() || !CanFuse(sample);
   }
 
   bool DrawsInTraining() const override { return dropout_rate_ > 0; }

@@ -127,9 +127,7 @@ class LayerwiseEncoder : public Network {
     return output_(parameters, h.narrow(2, h.size(2) - output_length, output_length));
   }
 
-  bool HoldsLogits(const at::Tensor& sample) const override {
-    return !CanFuse(sample, d_model_ / heads_);
-  }
+  bool HoldsLogits(const at::Tensor& sample) const override { return !CanFuse(sample); }
 
   bool DrawsInTraining() const override { return encoding_dropout_ > 0; }
 

@@ -3,7 +3,7 @@
 # programs and tests, the scripts, and the libraries that a Python environment with PyTorch does not
 # provide.
 #
-#   bazel build //server:lengthwise_server //worker:lengthwise_worker //client:lengthwise //benchmarks:training_step //benchmarks:attention //benchmarks:layers \
+#   bazel build //server:lengthwise_server //worker:lengthwise_worker //client:lengthwise //benchmarks:training_step //benchmarks:layers \
 #     //models/attention:tests //models/layers:tests //models/optimizers:tests //worker/training:tests //tests/golden:tests \
 #     //models/networks:tests
 #   tests/gpu/bundle.sh ARCHIVE [BIN]
@@ -26,7 +26,7 @@ cd "$(dirname "$0")/../.."
 
 # The machines that were lent take 64 MiB.
 MOST_BYTES=60000000
-programs=(server/lengthwise_server worker/lengthwise_worker client/lengthwise benchmarks/training_step benchmarks/attention
+programs=(server/lengthwise_server worker/lengthwise_worker client/lengthwise benchmarks/training_step
   benchmarks/layers)
 # Each has the tests of its folder; tests/gpu/run.sh runs those that need a GPU.
 tests=(models/attention/tests models/layers/tests models/optimizers/tests worker/training/tests tests/golden/tests

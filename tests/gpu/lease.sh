@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
-# What decides about the kernels, in the few minutes for which a GPU is lent: kernels right, times of
-# each kernel, of each variant of attention on tensor cores, and of whole steps beside PyTorch's; and
-# what a user's PyTorch module costs there. benchmarks/README.md (On a GPU) says what is predicted.
+# What says most about the kernels, in the few minutes for which a GPU is lent: kernels right, whole
+# steps beside PyTorch's, times and stalls of each kernel; and what a user's PyTorch module costs
+# there. benchmarks/README.md (On a GPU) has what was measured.
 # Runs in a bundle (tests/gpu/bundle.sh) or in a built checkout. Prints "skipped: no CUDA device"
 # without one.
 #
 #   tests/gpu/lease.sh [--again] [--rehearse]
 #
-# At most 400 s. --again: attention and steps alone, in at most 200 s, after kernels were changed.
+# At most 400 s. --again: kernels on tensor cores and steps alone, in at most 200 s, after those were changed.
 # --rehearse: runs without a CUDA device, tiny, as far as a CPU can, in four times as long.
 #
 # Writes to $OUT as results arrive: roofline.json; kernels.csv, the time of each kernel of a step;
-# stalls.txt, why those on tensor cores wait; variants.txt, what --kernels auto measured; steps.jsonl;
-# module.txt; cuda_tests.log; log.txt.
+# stalls.txt, why those on tensor cores wait; steps.jsonl; module.txt; cuda_tests.log; log.txt, also
+# with what --kernels auto measured.
 set -uo pipefail
 again=no rehearse=no
 for argument in "$@"; do
@@ -27,8 +27,8 @@ done
 find_libraries
 # What decides comes first, because a lease may end before the rest. Each part has these seconds, and
 # what the parts before it left.
-parts=(rooflines:30 tests:45 variants:60 steps:120 races:40 kernel_times:50 module:40)
-[ $again = no ] || parts=(tests:30 variants:40 steps:90 races:30)
+parts=(rooflines:30 tests:45 steps:140 races:60 kernel_times:60 module:50)
+[ $again = no ] || parts=(tests:40 steps:110 races:50)
 device=cuda precision=bfloat16 packs=(30 1) lengths=(40 20) drawn=1..40 steps=60 slower=1 batch=128
 [ $rehearse = no ] || device=cpu precision=float32 packs=(2 1) lengths=(2) drawn=1..2 steps=2 slower=4 batch=2
 step_program=("$BIN/benchmarks/training_step" --device $device --encoding randomized_relative)
@@ -80,20 +80,10 @@ races() {
     return
   fi
   local racecheck=("${native[@]}" compute-sanitizer --tool racecheck --error-exitcode 3)
-  each 30
-  check "no races in attention" "${racecheck[@]}" "${attention[@]}" --gtest_filter='TensorAttentionCuda*.EveryVariant*'
+  each 50
+  check "no races in attention" "${racecheck[@]}" "${attention[@]}" --gtest_filter='TensorAttentionCuda*'
+  each 20
   check "no races in the feed-forward layer" "${racecheck[@]}" "${feed_forward[@]}"
-}
-
-variants() {
-  step "every variant of the kernels on tensor cores, at the batch of a step"
-  each 60
-  # --kernels auto logs the times of all variants when a pack begins.
-  for pack in "${packs[@]}"; do
-    append "packs of $pack" "$results/variants.txt" "${native[@]}" "${step_program[@]}" --precisions $precision \
-      --kernels auto --packs "$pack" --lengths "${lengths[@]}" --steps 1
-  done
-  grep -h 'kernels for' "$log" | tee -a "$results/variants.txt"
 }
 
 # One program after another for each pack: a second lease makes the second round.
@@ -119,6 +109,7 @@ steps() {
   append "tf32" "$steps_file" "${ours[@]}" --precisions tf32 --kernels auto --packs "${packs[0]}" --lengths "${lengths[0]}"
   append "float32, PyTorch" "$steps_file" "${peer[@]}" --precision float32 --packs "${packs[0]}" --lengths "${lengths[0]}"
   append "$drawn, PyTorch" "$steps_file" "${peer[@]}" --precision $precision --packs "${packs[0]}" --lengths "$drawn"
+  grep -h 'kernels for' "$log"
   "$PYTHON" benchmarks/gpu_tables.py "$steps_file"
 }
 
@@ -138,11 +129,9 @@ kernel_times() {
   fi
   echo "no ncu: our kernels and LibTorch's operators by events"
   local timing=(--benchmark_min_time=0.1)
-  [ $rehearse = no ] || timing=(--benchmark_min_time=0.001 '--benchmark_filter=tokens:20|CrossEntropy')
-  for name in attention layers; do
-    check "$name" "${native[@]}" "$BIN/benchmarks/$name" --device=$device "${timing[@]}" --benchmark_out_format=json \
-      --benchmark_out="$results/$name.json"
-  done
+  [ $rehearse = no ] || timing=(--benchmark_min_time=0.001 '--benchmark_filter=CrossEntropy')
+  check "layers" "${native[@]}" "$BIN/benchmarks/layers" --device=$device "${timing[@]}" --benchmark_out_format=json \
+    --benchmark_out="$results/layers.json"
 }
 
 # Programs and Python keep their own libraries.

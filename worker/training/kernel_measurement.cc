@@ -5,7 +5,6 @@
 #include <cmath>
 #include <exception>
 #include <functional>
-#include <iterator>
 #include <memory>
 #include <utility>
 
@@ -21,7 +20,6 @@
 #include "models/encodings/causal.h"
 #include "models/encodings/encoding.h"
 #include "models/encodings/positions.h"
-#include "models/kernels/tensor_variants.h"
 #include "models/layers/cross_entropy.h"
 #include "models/layers/feed_forward.h"
 #include "models/layers/layers.h"
@@ -109,9 +107,7 @@ class Measurement {
                    });
   }
 
-  // With kernels on tensor cores (KernelChoice::on_tensor_cores), UNIMPLEMENTED for a layer that
-  // they do not take.
-  absl::StatusOr<KernelComparison> FeedForward(int variant) const {
+  KernelComparison FeedForward() const {
     const auto& p = problem_;
     const std::vector<int64_t> rows = Features(p.d_model);
     // Biases decide which hidden features are active: features near 0 would be so by rounding.
@@ -119,13 +115,10 @@ class Measurement {
                             Random({p.members, p.hidden}, 3).sign().mul(8),
                             Random({p.members, p.hidden, p.d_model}, 4).mul(0.3),
                             Random({p.members, p.d_model}, 5)};
-    const auto parameters = [](const Tensors& x) -> models::FeedForwardParameters {
-      return {.up = x[1], .up_bias = x[2], .down = x[3], .down_bias = x[4]};
-    };
-    return CompareVariant(
-        FusedOperation::kFeedForward, variant, rows, inputs,
-        [&] { return models::CanUseTensorCores(models::Operand(inputs[0]), parameters(inputs)); },
-        [parameters](const Tensors& x) { return models::FeedForward(x[0], parameters(x)); });
+    return Compare(FusedOperation::kFeedForward, rows, inputs, [](const Tensors& x) {
+      return models::FeedForward(x[0],
+                                 {.up = x[1], .up_bias = x[2], .down = x[3], .down_bias = x[4]});
+    });
   }
 
   KernelComparison CrossEntropy() const {
@@ -142,8 +135,8 @@ class Measurement {
                    });
   }
 
-  // INVALID_ARGUMENT for an encoding that cannot be made; UNIMPLEMENTED as FeedForward.
-  absl::StatusOr<KernelComparison> Attention(int variant) const {
+  // INVALID_ARGUMENT for an encoding that cannot be made, UNIMPLEMENTED for one without a kernel.
+  absl::StatusOr<KernelComparison> Attention() const {
     const auto& p = problem_;
     struct Case {
       models::ParameterLayout layout;
@@ -176,19 +169,20 @@ class Measurement {
     Tensors leaves = {Random(Features(3 * p.d_model), 1)};
     const models::ParameterSet parameters = subject->arena->Members(0, p.members);
     leaves.insert(leaves.end(), parameters.tensors().begin(), parameters.tensors().end());
-    return CompareVariant(
-        FusedOperation::kAttention, variant, Features(p.d_model), leaves,
-        [&] {
-          return models::CanUseTensorCores(models::Operand(leaves[0]), p.heads) &&
-                 models::HaveTensorKernels(
-                     subject->encoding->TermsWithoutR(parameters, 0, subject->positions));
-        },
-        [subject, heads = p.heads, members = p.members](const Tensors& x) {
-          const models::ParameterSet parameters =
-              subject->arena->Members(0, members).Replaced({x.begin() + 1, x.end()});
-          return models::Attend(*subject->encoding, parameters, 0, heads, subject->positions,
-                                models::Operand(x[0]), nullptr);
-        });
+    const models::Bfloat16Products products(p.in_bfloat16);
+    const at::Tensor qkv = models::Operand(leaves[0]);
+    if (!models::CanFuse(qkv) && !(models::CanUseTensorCores(qkv, p.heads) &&
+                                   models::HaveTensorKernels(subject->encoding->TermsWithoutR(
+                                       parameters, 0, subject->positions)))) {
+      return absl::UnimplementedError("no kernel takes it");
+    }
+    return Compare(FusedOperation::kAttention, Features(p.d_model), leaves,
+                   [subject, heads = p.heads, members = p.members](const Tensors& x) {
+                     const models::ParameterSet parameters =
+                         subject->arena->Members(0, members).Replaced({x.begin() + 1, x.end()});
+                     return models::Attend(*subject->encoding, parameters, 0, heads,
+                                           subject->positions, models::Operand(x[0]), nullptr);
+                   });
   }
 
   // False for an optimizer that always uses LibTorch's operators.
@@ -261,25 +255,10 @@ class Measurement {
     return [device = device_] { WaitForDevice(device); };
   }
 
-  // Compare with a variant of the operation's kernels on tensor cores; if negative, with those
-  // without. UNIMPLEMENTED if `takes`, called under this choice, says that they do not.
-  absl::StatusOr<KernelComparison> CompareVariant(FusedOperation operation, int variant,
-                                                  at::IntArrayRef shape, const Tensors& inputs,
-                                                  const std::function<bool()>& takes,
-                                                  const Function& function) const {
-    KernelChoice choice = KernelChoice::Fused();
-    choice.SetOnTensorCores(operation, variant);
-    const KernelScope scope(choice);
-    const models::Bfloat16Products products(problem_.in_bfloat16);
-    if (variant >= 0 && !takes()) return absl::UnimplementedError("no kernel on tensor cores");
-    return Compare(operation, shape, inputs, function, choice);
-  }
-
   // Compares `function` of `inputs`, whose result has `shape`. The numbers of the result get
   // different weights in the gradients, because equal weights would let errors cancel.
   KernelComparison Compare(FusedOperation operation, at::IntArrayRef shape, Tensors inputs,
-                           const Function& function,
-                           KernelChoice fused = KernelChoice::Fused()) const {
+                           const Function& function) const {
     for (at::Tensor& input : inputs) input = input.detach().requires_grad_(true);
     const at::Tensor counts = Random(shape, 6).add(1.5);
     const auto candidate = [&](KernelChoice choice) {
@@ -312,7 +291,7 @@ class Measurement {
                                  }};
     };
     return {.operation = operation,
-            .fused = candidate(fused),
+            .fused = candidate(KernelChoice::Fused()),
             .plain = candidate(KernelChoice::Plain()),
             .wait = Wait(),
             .tolerance = operation == FusedOperation::kCrossEntropy ? kTolerance
@@ -361,6 +340,9 @@ std::vector<KernelDecision> MeasureKernels(const KernelProblem& problem, const D
         return models::DecideKernel(*comparison, Seconds);
       }
       why = std::string(comparison.status().message());
+      if (absl::IsUnimplemented(comparison.status())) {
+        return {.operation = operation, .fused = false, .reason = why, .summary = "plain"};
+      }
     } catch (const std::exception& error) {
       if (IsDeviceLost(error)) throw;
       why = FirstLine(error);
@@ -375,25 +357,11 @@ std::vector<KernelDecision> MeasureKernels(const KernelProblem& problem, const D
   const auto add = [&](FusedOperation operation, const auto& make) {
     decisions.push_back(decide(operation, make));
   };
-  const auto add_fastest = [&](FusedOperation operation, int64_t variants, const auto& make) {
-    std::vector<KernelDecision> measured;
-    for (int variant = -1; variant < variants; ++variant) {
-      KernelDecision decision =
-          decide(operation, [&](const Measurement& of) { return make(of, variant); });
-      decision.tensor_variant = variant;
-      // Not checked: neither are the others. Mostly the kernels do not take this problem.
-      if (variant >= 0 && decision.fused && !std::isfinite(decision.seconds)) break;
-      measured.push_back(std::move(decision));
-    }
-    decisions.push_back(models::FastestOf(measured));
-  };
   if (problem.attends) {
-    add_fastest(FusedOperation::kAttention, std::ssize(kernels::kTensorVariants),
-                [](const Measurement& of, int variant) { return of.Attention(variant); });
+    add(FusedOperation::kAttention, [](const Measurement& of) { return of.Attention(); });
   }
   add(FusedOperation::kAddLayerNorm, [](const Measurement& of) { return Made(of.AddLayerNorm()); });
-  add_fastest(FusedOperation::kFeedForward, std::ssize(kernels::kTensorFeedForwardRows),
-              [](const Measurement& of, int variant) { return of.FeedForward(variant); });
+  add(FusedOperation::kFeedForward, [](const Measurement& of) { return Made(of.FeedForward()); });
   add(FusedOperation::kCrossEntropy, [](const Measurement& of) { return Made(of.CrossEntropy()); });
   if (timed.HasOptimizerKernel()) {
     add(FusedOperation::kAdam, [](const Measurement& of) { return of.Adam(); });

@@ -1,5 +1,5 @@
 // Random attention problems, and the comparison of a kernel's results with the formula in double
-// precision. For tests of all attention kernels (attention.h, attention_cuda.h).
+// precision. For tests of all attention kernels (attention.h, tensor_attention_cuda.h).
 #ifndef LENGTHWISE_MODELS_KERNELS_TESTING_ATTENTION_PROBLEM_H_
 #define LENGTHWISE_MODELS_KERNELS_TESTING_ATTENTION_PROBLEM_H_
 
