@@ -209,7 +209,7 @@ TEST_P(AttendTest, FusedKernelsMatchPlainOperatorsInDouble) {
 // Other devices train by other operators.
 TEST_P(AttendTest, OtherDevicesMatchTheCpuInDouble) {
   const at::Tensor qkv = Numbers({2, 3, 13, 3 * kWidth}).to(at::kDouble);
-  const Attention there(GetParam(), 2, 13, at::kDouble, kFarDevice);
+  const Attention there(GetParam(), 2, 13, at::kDouble, FarDevice());
   const Attention here(GetParam(), 2, 13, at::kDouble);
   const auto actual = there.Differentiate(qkv), expected = here.Differentiate(qkv);
   ExpectClose(actual.output, expected.output, "output");
@@ -217,7 +217,7 @@ TEST_P(AttendTest, OtherDevicesMatchTheCpuInDouble) {
   ExpectClose(actual.parameter_gradients, expected.parameter_gradients, "gradient of parameters",
               10 * Largest(expected.qkv_gradient));
   AttentionMaps actual_maps, expected_maps;
-  there.Forward(qkv.to(kFarDevice), &actual_maps);
+  there.Forward(qkv.to(FarDevice()), &actual_maps);
   here.Forward(qkv, &expected_maps);
   ExpectClose(actual_maps.probabilities.detach().cpu(), expected_maps.probabilities.detach(),
               "attention maps");

@@ -49,7 +49,7 @@ TEST(MadeOfPositionsTest, ReusedMemoryIsNotStale) {
 // Comparing values would wait for the device.
 TEST(MadeOfPositionsTest, DevicePositionsAreComparedByTensor) {
   MadeOfPositions made;
-  at::Tensor positions = at::arange(3).to(kFarDevice);
+  at::Tensor positions = at::arange(3).to(FarDevice());
   int times = 0;
   const auto get = [&](const at::Tensor& of) {
     return made.Get(of, at::kFloat, [&] {

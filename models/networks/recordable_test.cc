@@ -28,10 +28,9 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 constexpr int64_t kMembers = 2, kStepSequences = 3, kStepTokens = 9, kStepOutputs = 4;
-const at::Device kDevice = kFarDevice;
 
 at::Tensor Zeros(at::IntArrayRef shape, at::ScalarType type) {
-  return at::zeros(shape, at::TensorOptions(kDevice).dtype(type));
+  return at::zeros(shape, at::TensorOptions(FarDevice()).dtype(type));
 }
 
 struct Case {
@@ -103,7 +102,7 @@ TEST_P(RecordableStepTest, NeitherWaitsNorCopiesFromTheHost) {
   ASSERT_TRUE(network.ok()) << network.status();
   if (of.bfloat16) *network = WithBfloat16Products(*std::move(network));
   if ((*network)->DrawsInTraining()) GTEST_SKIP() << "has dropout, which is not recorded";
-  ParameterArena arena(layout, kMembers, at::kFloat, kDevice);
+  ParameterArena arena(layout, kMembers, at::kFloat, FarDevice());
   const auto optimizer =
       CreateOptimizer(of.optimizer, Resolved(OptimizerEntries(), of.optimizer, {})).value();
   const NetworkInput input = {
@@ -151,7 +150,7 @@ TEST_P(RecordableTermsTest, NeitherWaitNorCopyFromTheHost) {
       CreateEncoding(of.encoding, Resolved(EncodingEntries(), of.encoding, options),
                      {.blocks = 1, .heads = 2, .d_model = 16}, layout);
   ASSERT_TRUE(encoding.ok()) << encoding.status();
-  ParameterArena arena(layout, kMembers, at::kFloat, kDevice);
+  ParameterArena arena(layout, kMembers, at::kFloat, FarDevice());
   const ParameterSet parameters = arena.Members(0, kMembers);
   const at::Tensor positions = Zeros({kMembers, kStepTokens}, at::kLong);
   const auto make = [&] { (*encoding)->Terms(parameters, 0, positions, 0, kStepTokens); };
@@ -167,13 +166,13 @@ INSTANTIATE_TEST_SUITE_P(Encoders, RecordableTermsTest, testing::ValuesIn(Encode
 TEST(FarDeviceTest, ReportsCopiesAndWaits) {
   const at::Tensor host = at::ones({3});
   TakeWaits();
-  const at::Tensor far = host.to(kDevice);
+  const at::Tensor far = host.to(FarDevice());
   EXPECT_THAT(TakeWaits(), ElementsAre("from the host"));
   const at::Tensor sum = far.add(far).sum();
   EXPECT_THAT(TakeWaits(), IsEmpty());
   EXPECT_EQ(sum.item<float>(), 6);
   EXPECT_THAT(TakeWaits(), ElementsAre("aten::_local_scalar_dense"));
-  EXPECT_EQ(at::tensor(std::vector<float>{1, 2}, far.options()).device(), kDevice);
+  EXPECT_EQ(at::tensor(std::vector<float>{1, 2}, far.options()).device(), FarDevice());
   EXPECT_THAT(TakeWaits(), ElementsAre("from the host"));
 }
 

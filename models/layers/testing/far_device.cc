@@ -16,6 +16,7 @@
 namespace lengthwise::models {
 namespace {
 
+const c10::Device kFarDevice(c10::DeviceType::PrivateUse1, 0);
 constexpr c10::DispatchKeySet kKeys(c10::DispatchKey::PrivateUse1);
 
 std::mutex mutex;
@@ -136,12 +137,6 @@ struct FarHooks : at::PrivateUse1HooksInterface {
   bool hasPrimaryContext(c10::DeviceIndex /*device*/) const override { return true; }
 };
 
-const bool registered = [] {
-  c10::register_privateuse1_backend("far");
-  at::RegisterPrivateUse1HooksInterface(new FarHooks);
-  return true;
-}();
-
 // A single synchronous stream: work is done when a call returns.
 struct FarGuard : c10::impl::NoOpDeviceGuardImpl<c10::DeviceType::PrivateUse1> {
   c10::Device exchangeDevice(c10::Device /*device*/) const override { return kFarDevice; }
@@ -162,6 +157,15 @@ struct FarGuard : c10::impl::NoOpDeviceGuardImpl<c10::DeviceType::PrivateUse1> {
 C10_REGISTER_GUARD_IMPL(PrivateUse1, FarGuard);
 
 }  // namespace
+
+c10::Device FarDevice() {
+  [[maybe_unused]] static const bool registered = [] {
+    c10::register_privateuse1_backend("far");
+    at::RegisterPrivateUse1HooksInterface(new FarHooks);
+    return true;
+  }();
+  return kFarDevice;
+}
 
 std::set<std::string> TakeWaits() {
   const std::lock_guard<std::mutex> lock(mutex);

@@ -10,7 +10,9 @@
 
 namespace lengthwise::models {
 
-inline const c10::Device kFarDevice(c10::DeviceType::PrivateUse1, 0);
+// The device, which LibTorch knows from the first call on: with it, LibTorch's backward pass takes
+// no other device, so a process whose tests need a GPU must not call it.
+c10::Device FarDevice();
 
 // Returns the operations since the last call for which a program waits for the device: copies
 // between it and the host, reads of tensor values, and results whose sizes depend on values.
