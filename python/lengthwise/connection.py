@@ -303,29 +303,30 @@ class Connection:
                 raise errors.damaged(f"the server at {self.settings.server} answered without a message")
             return answer
 
-    def _stub(self, kind: str, request: type[Message], response: type[Message]) -> Callable[..., Any]:
+    def _stub(self, kind: str, request: type[Message], read: Callable[[bytes], Message]) -> Callable[..., Any]:
         stub: Callable[..., Any] = getattr(self._channel, kind)(
             _method_of(request),
             request_serializer=lambda message: message.SerializeToString(),
-            response_deserializer=_reader(response),
+            response_deserializer=read,
         )
         return stub
 
-    def call(self, request: Message, response: type[ResponseT], timeout: float | None = None) -> ResponseT:
-        """The answer of the method that takes this request."""
-        stub: Callable[..., ResponseT] = self._stub("unary_unary", type(request), response)
-        return self._patiently(lambda: stub(request, timeout=timeout or self._timeout, metadata=self._metadata()))
+    def call(self, request: Message, response: type[ResponseT], raw: bool = False) -> ResponseT:
+        """The answer of the method that takes this request. `raw`: the caller makes its text printable."""
+        read = response.FromString if raw else _reader(response)
+        stub: Callable[..., ResponseT] = self._stub("unary_unary", type(request), read)
+        return self._patiently(lambda: stub(request, timeout=self._timeout, metadata=self._metadata()))
 
     def send(
         self, requests: Callable[[], Iterator[RequestT]], request: type[RequestT], response: type[ResponseT]
     ) -> ResponseT:
         """Sends a stream of messages and returns the answer. `requests` is called again if the call is repeated."""
-        stub: Callable[..., ResponseT] = self._stub("stream_unary", request, response)
+        stub: Callable[..., ResponseT] = self._stub("stream_unary", request, _reader(response))
         return self._patiently(lambda: stub(requests(), metadata=self._metadata()))
 
     def open(self, request: Message, response: type[ResponseT], timeout: float | None = None) -> Stream[ResponseT]:
         """The answers to the request, whose errors are grpc's."""
-        stub = self._stub("unary_stream", type(request), response)
+        stub = self._stub("unary_stream", type(request), _reader(response))
         with _open_channel():
             stream: Stream[ResponseT] = stub(request, timeout=timeout, metadata=self._metadata())
         return stream

@@ -2,10 +2,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 from lengthwise._proto import experiment_service_pb2, specification_pb2
 from lengthwise.connection import Connection
 from lengthwise.errors import UsageError, refused
+from lengthwise.printable import make_printable
 
 # How a text that a user gave stands for what was found.
 FULL_NAME = experiment_service_pb2.FindExperimentResponse.FULL_NAME
@@ -56,38 +59,37 @@ def get_experiment(connection: Connection, name: str) -> experiment_service_pb2.
     return connection.call(request, experiment_service_pb2.Experiment)
 
 
+def _listed(connection: Connection, request: Any, response: type[Any], field: str, limit: int | None) -> list[Any]:
+    """The entries of all pages, or the first ones. The server reads a page while the one before is made printable."""
+    request.page_size = min(limit or 1000, 1000)
+    found: list[Any] = []
+    with ThreadPoolExecutor(1) as other:
+        page = connection.call(request, response, raw=True)
+        while True:
+            found += getattr(page, field)
+            request.page_token = page.next_page_token
+            ends = not request.page_token or (limit is not None and len(found) >= limit)
+            following = None if ends else other.submit(connection.call, request, response, raw=True)
+            make_printable(page)
+            if following is None:
+                return found[:limit]
+            page = following.result()
+
+
 def list_trials(
     connection: Connection, experiment: str, filter: str = "", limit: int | None = None
 ) -> list[experiment_service_pb2.Trial]:
     """Trials of the experiment with this full name, in grid order; the first ones, up to `limit`."""
-    found: list[experiment_service_pb2.Trial] = []
-    token = ""
-    while True:
-        request = experiment_service_pb2.ListTrialsRequest(
-            parent=experiment, page_size=min(limit or 1000, 1000), page_token=token, filter=filter
-        )
-        page = connection.call(request, experiment_service_pb2.ListTrialsResponse)
-        found += page.trials
-        token = page.next_page_token
-        if not token or (limit is not None and len(found) >= limit):
-            return found[:limit]
+    request = experiment_service_pb2.ListTrialsRequest(parent=experiment, filter=filter)
+    return _listed(connection, request, experiment_service_pb2.ListTrialsResponse, "trials", limit)
 
 
 def list_experiments(
     connection: Connection, owner: str = "", limit: int | None = None
 ) -> list[experiment_service_pb2.Experiment]:
     """Newest first; of everybody, or of one owner."""
-    found: list[experiment_service_pb2.Experiment] = []
-    token = ""
-    while True:
-        request = experiment_service_pb2.ListExperimentsRequest(
-            page_size=min(limit or 1000, 1000), page_token=token, owner=owner
-        )
-        page = connection.call(request, experiment_service_pb2.ListExperimentsResponse)
-        found += page.experiments
-        token = page.next_page_token
-        if not token or (limit is not None and len(found) >= limit):
-            return found[:limit]
+    request = experiment_service_pb2.ListExperimentsRequest(owner=owner)
+    return _listed(connection, request, experiment_service_pb2.ListExperimentsResponse, "experiments", limit)
 
 
 def find(

@@ -10,6 +10,7 @@ import resource
 import signal
 import subprocess
 import sys
+import threading
 import time
 import unittest
 from unittest import mock
@@ -781,6 +782,44 @@ class NamesTest(unittest.TestCase):
                 names.file_name(name)
             self.assertIs(caught.exception.code, grpc.StatusCode.FAILED_PRECONDITION)
             self.assertTrue(str(caught.exception).isprintable())
+
+    def test_lists_have_the_entries_of_all_pages(self):
+        listed = names.list_trials(ThreePages(), "experiments/e-1")
+        self.assertEqual([trial.name for trial in listed], ["0.0", "0.1", "\\x1b1.0", "\\x1b1.1", "\\x1b2.0", "\\x1b2.1"])
+
+    def test_no_page_is_asked_for_in_vain(self):
+        for limit, requests in ((1, 1), (2, 1), (3, 2), (None, 3)):
+            server = ThreePages()
+            self.assertEqual(len(names.list_trials(server, "experiments/e-1", limit=limit)), limit or 6)
+            self.assertEqual(server.requests, requests)
+
+    def test_next_page_is_read_while_one_is_made_printable(self):
+        class Waiting(ThreePages):
+            def __init__(self) -> None:
+                super().__init__()
+                self.second = threading.Event()
+
+            def call(self, request, response, raw):
+                if request.page_token == "\x1b1":
+                    self.second.set()
+                return super().call(request, response, raw)
+
+        server = Waiting()
+        with mock.patch.object(names, "make_printable", lambda page: self.assertTrue(server.second.wait(service.DEADLINE))):
+            names.list_trials(server, "experiments/e-1")
+
+
+class ThreePages:
+    """A connection to a server that lists two trials a page. Tokens and the names of later trials have control characters."""
+
+    def __init__(self) -> None:
+        self.requests = 0
+
+    def call(self, request, response, raw):
+        self.requests += 1
+        number = int(request.page_token.lstrip("\x1b") or 0)
+        trials = [experiment_service_pb2.Trial(name=f"{request.page_token or 0}.{place}") for place in range(2)]
+        return response(trials=trials, next_page_token=f"\x1b{number + 1}" if number < 2 else "")
 
 
 class PrintableTest(unittest.TestCase):

@@ -719,7 +719,7 @@ class OneStream:
         if self.followed.is_set():
             self.cancelled.set()
 
-    def call(self, request, response):
+    def call(self, request, response, raw=False):
         if response is experiment_service_pb2.ListTrialsResponse:
             return response(trials=[experiment_service_pb2.Trial(name=f"{request.parent}/trials/first")])
         return response(name=request.name)
