@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import functools
 import re
+from collections import defaultdict
 from collections.abc import Callable
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
@@ -29,8 +30,10 @@ def printable_text(text: str) -> str:
     return _CONTROLS.sub(_write_out, text)
 
 
-# Parts of messages that need no change: their types and bytes.
-_Known = set[tuple[type[Message], bytes]]
+# Of a type of parts, the bytes of some that need no change.
+_Known = defaultdict[type[Message], set[bytes]]
+# Of each type. Parts that have more forms are hardly alike.
+_MOST_KNOWN = 200
 # Makes a field of a message printable.
 _Change = Callable[[Message, str, _Known], None]
 
@@ -61,10 +64,8 @@ def _changes(described: Descriptor) -> list[tuple[_Change, str]]:
             found.append((_change_text, field.name))
         elif field.message_type is None or not _may_have_text(field.message_type):
             continue
-        elif _is_map(field):
-            found.append((_change_map, field.name))
         else:
-            found.append((_change_alike if any(map(_is_map, field.message_type.fields)) else _change_part, field.name))
+            found.append((_change_map if _is_map(field) else _change_part, field.name))
     return found
 
 
@@ -72,27 +73,23 @@ def _change_text(message: Message, name: str, known: _Known) -> None:
     text = getattr(message, name)
     if not isinstance(text, str):
         text[:] = map(printable_text, text)
-    elif _CONTROLS.search(text):
+    elif not text.isprintable():  # faster than a search, and true of no control
         setattr(message, name, printable_text(text))
 
 
 def _change_part(message: Message, name: str, known: _Known) -> None:
+    """Parts are often alike, such as the networks of thousands of trials, and going through them is slow."""
     part = getattr(message, name)
     if not isinstance(part, Message):
         for one in part:
             _make_printable(one, known)
     elif message.HasField(name):
-        _make_printable(part, known)
-
-
-def _change_alike(message: Message, name: str, known: _Known) -> None:
-    """Parts with maps are slow to go through, and often alike, such as the networks of thousands of trials."""
-    part = getattr(message, name)
-    if not isinstance(part, Message):
-        _change_part(message, name, known)
-    elif (type(part), part.SerializeToString()) not in known:
-        _change_part(message, name, known)
-        known.add((type(part), part.SerializeToString()))
+        alike = known[type(part)]
+        if len(alike) == _MOST_KNOWN:
+            _make_printable(part, known)
+        elif part.SerializeToString() not in alike:
+            _make_printable(part, known)
+            alike.add(part.SerializeToString())
 
 
 def _change_map(message: Message, name: str, known: _Known) -> None:
@@ -112,7 +109,7 @@ def _change_map(message: Message, name: str, known: _Known) -> None:
 
 def make_printable(message: Message) -> None:
     """Replaces every string of a message, and of the messages in it, by its printable_text. Bytes stay."""
-    _make_printable(message, set())
+    _make_printable(message, defaultdict(set))
 
 
 def _make_printable(message: Message, known: _Known) -> None:

@@ -851,6 +851,14 @@ class PrintableTest(unittest.TestCase):
         self.assertEqual(str(response).count("\\\\x1b]0;title"), 7)
         self.assertEqual(str(response).count('"clean"'), 4)
 
+    def test_escapes_parts_of_which_many_differ(self):
+        response = experiment_service_pb2.ListTrialsResponse()
+        for number in range(1000):
+            response.trials.add().specification.task.parameters["x"].string_value = f"{number}\x1b"
+        printable.make_printable(response)
+        texts = [trial.specification.task.parameters["x"].string_value for trial in response.trials]
+        self.assertEqual(texts, [f"{number}\\x1b" for number in range(1000)])
+
     def test_escapes_keys_of_maps(self):
         specification = specification_pb2.ExperimentSpecification()
         specification.tasks.add().parameters["\x1b[2J"].number_value = 1
