@@ -95,7 +95,7 @@ def unseen_of(groups: Iterable[TrialGroup], lengths: str = "lengths not seen in 
 def choice_of(groups: Iterable[TrialGroup], is_median: bool = False, lengths: str = "lengths not seen in training") -> str:
     """ "the highest mean accuracy on lengths seen in training": by what rates and seeds are chosen."""
     groups = list(groups)
-    trials = [(group.experiment, trial) for group in groups for trial in group.trials]
+    trials = [(group.experiment, group.trials[0]) for group in groups if group.trials]
     rules = {rule_of(experiment, trial) for experiment, trial in trials}
     if rules == {"unseen"}:
         where = unseen_of(groups, lengths)
