@@ -5,7 +5,6 @@ import io
 import json
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
@@ -95,8 +94,7 @@ def _experiments(asked: Asked) -> dict[str, Any]:
 
 
 def _summary(asked: Asked) -> dict[str, Any]:
-    one = asked.experiment
-    return {"message": one, **_counts(one)}
+    return {"message": asked.experiment, **_counts(asked.experiment)}
 
 
 def _choices(asked: Asked) -> dict[str, Any]:
@@ -288,7 +286,7 @@ def figure(kind: str, asked: Asked, figure: str) -> tuple[str, bytes]:
     given = Options(seeds=query.get("lines", ""), smooth=asked.number("smooth"), metric=query.get("metric", ""))
     # The choices of an address are those of all its charts.
     taken = plots.FIGURES[figure].options if figure in plots.FIGURES else ()
-    options = replace(Options(), **{name: getattr(given, name) for name in taken})
+    options = Options(**{name: getattr(given, name) for name in taken})
     if figure == "loss_over_time" and asked.trial_id:
         picture = figures.loss_over_time(asked.connection, asked.trial)
     else:
