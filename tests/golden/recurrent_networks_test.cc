@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -192,20 +193,31 @@ at::Tensor TaskTokens(const json& golden, int64_t answers) {
 TEST(RecurrentPaddingTest, ComputationAndEmptyTokensHaveThePublishedPlacesAndIds) {
   const json golden = ReadGolden("recurrent_padding.json", "baselines");
   if (golden.is_null()) GTEST_SKIP() << "no recurrent_padding.json";
-  size_t cases = 0;
+  std::map<std::string, size_t> cases;
   for (const json& layout : golden.at("layouts")) {
-    // The tasks here ask for all answers at once.
-    if (layout.at("form") != "empty_targets") continue;
-    ++cases;
-    const at::Tensor expected = Ids(layout.at("model_input"));
-    const auto answers = static_cast<int64_t>(layout.at("answer_positions").size());
-    const at::Tensor tokens = models::WithComputationTokens(
-        TaskTokens(layout, answers).unsqueeze(0), layout.at("input_length_given_to_model"),
-        layout.at("computation_steps_mult"), layout.at("input_size"));
-    EXPECT_TRUE(tokens.squeeze(0).equal(expected)) << layout;
-    EXPECT_EQ(layout.at("answer_positions").back(), expected.size(1) - 1);
+    SCOPED_TRACE(layout.dump());
+    ++cases[layout.at("form").get<std::string>()];
+    // The tasks ask for all answers at once, with an empty token for each. In the other published
+    // form an empty token asks for the first answer, and each target for the next one. No task has
+    // this form, so the targets are appended here; the tokens before them are this program's.
+    const bool reads_targets = layout.at("form") == "targets_as_input";
+    const int64_t n = layout.at("input_length_given_to_model");
+    const int64_t steps = layout.at("computation_steps_mult");
+    const auto places = layout.at("answer_positions").get<std::vector<int64_t>>();
+    const auto answers = static_cast<int64_t>(places.size());
+    const at::Tensor given = TaskTokens(layout, reads_targets ? 1 : answers);
+    at::Tensor tokens =
+        models::WithComputationTokens(given.unsqueeze(0), n, steps, layout.at("input_size"));
+    tokens = tokens.squeeze(0);
+    if (reads_targets) tokens = at::cat({tokens, Ids(layout.at("targets"))}, 1);
+    EXPECT_TRUE(tokens.equal(Ids(layout.at("model_input"))));
+    std::vector<int64_t> read(places.size());
+    std::iota(read.begin(), read.end(), n + steps * n);
+    EXPECT_EQ(read, places);
+    EXPECT_EQ(tokens.size(1), n + steps * n + answers + (reads_targets ? 1 : 0));
   }
-  EXPECT_GT(cases, 0U);
+  EXPECT_GT(cases["empty_targets"], 0U);
+  EXPECT_GT(cases["targets_as_input"], 0U);
 }
 
 TEST(RecurrentPaddingTest, WholeModelsMatch) {
