@@ -62,8 +62,15 @@ std::vector<Pair> Pairs() {
   pairs.push_back({"associative_recall", "encoder", ", updates: 1"});
   pairs.push_back({"associative_recall", "encoder", ", compositional: true"});
   pairs.push_back({"decimal_addition", "causal_decoder", ", operands: 3"});
-  for (const char* positions : {"subset", "uniform_reals", "shift", "augmented", "skips"}) {
+  for (const char* positions :
+       {"subset", "uniform_reals", "shift", "augmented", "skips", "subset, draws: per_sequence"}) {
     pairs.push_back({"bucket_sort", "encoder", "", positions});
+  }
+  pairs.push_back({"copy_string_text", "causal_decoder", "", "subset, draws: per_sequence"});
+  for (const char* coupling : {"digits", "abacus"}) {
+    pairs.push_back({"decimal_addition", "causal_decoder",
+                     absl::StrCat(", index_hints: false, coupling: ", coupling),
+                     "data, random_offset: 10"});
   }
   return pairs;
 }
