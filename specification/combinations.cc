@@ -281,7 +281,7 @@ bool HasOneRowOfPositions(const v1::Training& training) {
 // or it is the relative encoding and positions are consecutive; or it draws distances as "offsets".
 bool CountsPlaces(const models::EncodingEntry& entry, const catalogue::Parameters& parameters) {
   const auto has = [&](absl::string_view name) { return parameters.values().contains(name); };
-  if (!entry.uses_positions) return has("max_distance");
+  if (!entry.uses_positions()) return has("max_distance");
   return (has("clamped_table") && models::PositionPolicy(parameters).consecutive()) ||
          (has("distances") && parameters.String("distances") == "offsets");
 }

@@ -48,7 +48,7 @@ std::vector<Listed> Tasks() {
 std::vector<Listed> Encodings() {
   std::vector<Listed> listed;
   for (const models::EncodingEntry* entry : models::EveryEncodingEntry()) {
-    listed.push_back({entry, {{"uses positions", entry->uses_positions ? "yes" : "no"}}});
+    listed.push_back({entry, {{"uses positions", entry->uses_positions() ? "yes" : "no"}}});
   }
   return listed;
 }

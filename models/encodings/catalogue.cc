@@ -26,12 +26,6 @@ std::vector<catalogue::ParameterEntry> WithPositions(
   return parameters;
 }
 
-// The check of an encoding that only needs positions for the longest sequence.
-void CheckPositionsAlone(const catalogue::Parameters& parameters, const EncodingContext& context,
-                         absl::string_view path, std::vector<catalogue::Problem>& problems) {
-  CheckPositions(parameters, context.longest_sequence, path, problems);
-}
-
 // For encodings that may come with a causal mask.
 catalogue::ParameterEntry CausalParameter() {
   return {.name = "causal",
@@ -53,7 +47,6 @@ EncodingEntry None() {
 
 void CheckSinCos(const catalogue::Parameters& parameters, const EncodingContext& context,
                  absl::string_view path, std::vector<catalogue::Problem>& problems) {
-  CheckPositions(parameters, context.longest_sequence, path, problems);
   if (!context.as_vectors) CheckEvenWidth(context.d_model, path, problems);
 }
 
@@ -83,7 +76,6 @@ EncodingEntry SinCos() {
                  .documentation = "Interleaves sine and cosine of each frequency, as in the "
                                   "formula of Vaswani et al. 2017. False: all sines, then all "
                                   "cosines. Matters only if features are compared one by one."}})},
-          /*uses_positions=*/true,
           CheckSinCos,
           /*is_added=*/true,
           /*gives_vectors=*/true};
@@ -91,12 +83,10 @@ EncodingEntry SinCos() {
 
 void CheckLearned(const catalogue::Parameters& parameters, const EncodingContext& context,
                   absl::string_view path, std::vector<catalogue::Problem>& problems) {
-  const size_t before = problems.size();
-  CheckIntegerPositions(parameters, context.longest_sequence, "a table of learned vectors", path,
-                        problems);
+  CheckIntegerPositions(parameters, "a table of learned vectors", path, problems);
   const int64_t rows = parameters.Int("max_position");
   const PositionPolicy policy(parameters);
-  if (problems.size() > before || policy.Integers(context.longest_sequence) <= rows) return;
+  if (policy.real() || policy.Integers(context.longest_sequence) <= rows) return;
   AddProblem(problems, absl::StrCat(path, ".max_position"), "a table of ", rows,
              " positions is too short for the longest sequence, ", context.longest_sequence,
              " tokens of input and output",
@@ -132,13 +122,11 @@ EncodingEntry Learned() {
              .default_value = true,
              .documentation = "False keeps the table at its random initial values (\"random\" "
                               "in relational reasoning on Latin squares)."}})},
-      /*uses_positions=*/true,
       CheckLearned};
 }
 
 void CheckRelative(const catalogue::Parameters& parameters, const EncodingContext& context,
                    absl::string_view path, std::vector<catalogue::Problem>& problems) {
-  CheckPositions(parameters, context.longest_sequence, path, problems);
   CheckEvenWidth(context.d_model, path, problems);
   if (parameters.Bool("clamped_table") && !(PositionPolicy(parameters).name() == "subset" &&
                                             parameters.String("distances") == "offsets")) {
@@ -164,7 +152,6 @@ EncodingEntry Relative() {
                  "Reproduces a bug of the paper's published code, whose table of sinusoids is too "
                  "short: a query has distance max_position - 1 to itself and all later keys, and "
                  "max_position minus the drawn distance to earlier keys."}})},
-      /*uses_positions=*/true,
       CheckRelative};
 }
 
@@ -180,14 +167,11 @@ EncodingEntry Alibi() {
                 {.name = "half_step",
                  .default_value = false,
                  .documentation = "Counts keys before the query as half a step nearer, as in the "
-                                  "paper's published code, so that past and future differ."}})},
-          /*uses_positions=*/true,
-          CheckPositionsAlone};
+                                  "paper's published code, so that past and future differ."}})}};
 }
 
 void CheckRope(const catalogue::Parameters& parameters, const EncodingContext& context,
                absl::string_view path, std::vector<catalogue::Problem>& problems) {
-  CheckPositions(parameters, context.longest_sequence, path, problems);
   if (context.heads == 0 || context.d_model % (2 * context.heads) == 0) return;
   AddProblem(problems, path,
              "needs an even number of features in each head; the network has d_model = ",
@@ -207,7 +191,6 @@ EncodingEntry Rope() {
                                   "\"heads\": the head's index, as in the released code of "
                                   "positional attention, which changes no logit.",
                  .allowed = {"tokens", "heads"}}})},
-          /*uses_positions=*/true,
           CheckRope};
 }
 
@@ -219,21 +202,18 @@ EncodingEntry Shaw() {
                         "`max_distance` in each direction, added to the key. One table per block "
                         "(Shaw et al. 2018; relational reasoning on Latin squares, appendix 5.1). "
                         "With causal: true it is the released code's relative encoding.",
-       .parameters = {{.name = "max_distance",
-                       .default_value = int64_t{15},
-                       .documentation =
-                           "Largest distance; tokens farther apart count as this far apart.",
-                       .minimum = 0,
-                       .maximum = 100'000},
-                      CausalParameter(),
-                      {.name = "stddev",
-                       .default_value = 1.0,
-                       .documentation =
-                           "Standard deviation of the vectors' initial values, which are normal.",
-                       .minimum = 0,
-                       .maximum = 100}}},
-      /*uses_positions=*/false,
-      /*check=*/nullptr};
+       .parameters = {
+           {.name = "max_distance",
+            .default_value = int64_t{15},
+            .documentation = "Largest distance; tokens farther apart count as this far apart.",
+            .minimum = 0,
+            .maximum = 100'000},
+           CausalParameter(),
+           {.name = "stddev",
+            .default_value = 1.0,
+            .documentation = "Standard deviation of the vectors' initial values, which are normal.",
+            .minimum = 0,
+            .maximum = 100}}}};
 }
 
 void CheckSinCos2d(const catalogue::Parameters& parameters, const EncodingContext& context,
@@ -260,7 +240,6 @@ EncodingEntry SinCos2d() {
                        .documentation = "Cells per row of the grid.",
                        .minimum = 1,
                        .maximum = 100'000}}},
-      /*uses_positions=*/false,
       CheckSinCos2d};
 }
 
@@ -291,9 +270,7 @@ EncodingEntry Fire() {
                  "Initial value of the learned threshold L. Queries at positions below L take "
                  "their distances as fractions of L, others as fractions of their position.",
              .minimum = 1e-3,
-             .maximum = 1e6}})},
-      /*uses_positions=*/true,
-      CheckPositionsAlone};
+             .maximum = 1e6}})}};
 }
 
 EncodingEntry KerpleLog() {
@@ -302,14 +279,11 @@ EncodingEntry KerpleLog() {
            .documentation =
                "Every head lowers its logits by r1 log(1 + r2 distance). r1 and r2 are learned for "
                "each head, at least 0.01, and shared by all blocks (KERPLE: Chi et al. 2022).",
-           .parameters = WithPositions({DrawsParameter()})},
-          /*uses_positions=*/true,
-          CheckPositionsAlone};
+           .parameters = WithPositions({DrawsParameter()})}};
 }
 
 void CheckT5(const catalogue::Parameters& parameters, const EncodingContext& context,
              absl::string_view path, std::vector<catalogue::Problem>& problems) {
-  CheckPositions(parameters, context.longest_sequence, path, problems);
   const int64_t buckets = parameters.Int("buckets"), farthest = parameters.Int("max_distance");
   if (buckets % 4 != 0) {
     AddProblem(problems, absl::StrCat(path, ".buckets"), buckets,
@@ -342,13 +316,12 @@ EncodingEntry T5() {
              .documentation = "Distances from here on share the last bucket.",
              .minimum = 3,
              .maximum = 1 << 20}})},
-      /*uses_positions=*/true,
       CheckT5};
 }
 
 void CheckPlaces(const catalogue::Parameters& parameters, const EncodingContext& context,
                  absl::string_view path, std::vector<catalogue::Problem>& problems) {
-  CheckIntegerPositions(parameters, context.longest_sequence, "the vector", path, problems);
+  CheckIntegerPositions(parameters, "the vector", path, problems);
 }
 
 EncodingEntry OneHot() {
@@ -365,7 +338,6 @@ EncodingEntry OneHot() {
              .documentation = "Gives the last token of a sequence, a scratchpad, the last vector "
                               "at every length, as in the paper's released code. No effect if "
                               "positions are drawn. False: the vector of its position."}})},
-      /*uses_positions=*/true,
       CheckPlaces,
       /*is_added=*/false,
       /*gives_vectors=*/true};
@@ -380,7 +352,6 @@ EncodingEntry Binary() {
            "that take positions as vectors (positional attention, appendix C.3). Has enough digits "
            "for all positions of the longest sequence.",
        .parameters = WithPositions({})},
-      /*uses_positions=*/true,
       CheckPlaces,
       /*is_added=*/false,
       /*gives_vectors=*/true};
@@ -389,7 +360,6 @@ EncodingEntry Binary() {
 void CheckFormula(const catalogue::Parameters& parameters, const EncodingContext& context,
                   absl::string_view path, std::vector<catalogue::Problem>& problems) {
   const size_t before = problems.size();
-  CheckPositions(parameters, context.longest_sequence, path, problems);
   const FormulaDefinition definition = ReadFormula(parameters, path, problems);
   const bool has_pairs = definition.angle || definition.magnitude;
   if ((definition.scale || definition.magnitude) && !context.own_positions && !context.as_vectors) {
@@ -474,7 +444,6 @@ EncodingEntry Formula() {
                         "The formulas' own parameters: a map from names to numbers, lists or "
                         "settings in a specification, a text such as \"a per head = 1\" when "
                         "resolved.")})},
-      /*uses_positions=*/true,
       CheckFormula};
 }
 
@@ -518,14 +487,17 @@ EncodingEntry Own() {
            .documentation = "For the network `python`: the module gets the positions and encodes "
                             "them itself, or not at all.",
            .parameters = WithPositions({DrawsParameter(/*in_every_block=*/false)})},
-          /*uses_positions=*/true,
-          CheckPositionsAlone,
+          /*check=*/nullptr,
           /*is_added=*/false,
           /*gives_vectors=*/false,
           /*is_own=*/true};
 }
 
 }  // namespace
+
+bool EncodingEntry::uses_positions() const {
+  return absl::c_any_of(parameters, [](const auto& own) { return own.name == "positions"; });
+}
 
 absl::Span<const EncodingEntry* const> EveryEncodingEntry() {
   static const auto& entries = *[] {
@@ -633,7 +605,7 @@ void CheckEncoding(const EncodingEntry& entry, const catalogue::Parameters& para
                "; use one of ", absl::StrJoin(others, ", "));
     return;
   }
-  if (entry.uses_positions) CheckOwnPositions(parameters, context, path, problems);
+  if (entry.uses_positions()) CheckOwnPositions(parameters, context, path, problems);
   if (const auto beside = BesideOf(parameters, path, problems)) {
     CheckEncoding(*beside->entry, beside->parameters, context, absl::StrCat(path, ".beside"),
                   problems);
@@ -641,6 +613,9 @@ void CheckEncoding(const EncodingEntry& entry, const catalogue::Parameters& para
       AddProblem(problems, absl::StrCat(path, ".beside"),
                  "the network takes positions as vectors alone");
     }
+  }
+  if (entry.uses_positions()) {
+    CheckPositions(parameters, context.longest_sequence, path, problems);
   }
   if (entry.check != nullptr) entry.check(parameters, context, path, problems);
 }

@@ -46,10 +46,8 @@ struct EncodingContext {
 };
 
 struct EncodingEntry : catalogue::Entry {
-  // True if the encoding consumes positions. It then has the parameters of positions.h
-  // ("positions", "max_position", ...).
-  bool uses_positions = false;
-  // Appends problems of the combination, with fields under `path`. May be null.
+  // Appends problems of the combination, with fields under `path`, other than those that positions
+  // have in every encoding (CheckPositions). May be null.
   void (*check)(const catalogue::Parameters& parameters, const EncodingContext& context,
                 absl::string_view path, std::vector<catalogue::Problem>& problems) = nullptr;
   // Forms that the encoding supports: additions to embeddings, queries, keys or logits; vectors.
@@ -58,6 +56,9 @@ struct EncodingEntry : catalogue::Entry {
   bool gives_vectors = false;
   // True for `own`, whose positions a user's module gets as they are.
   bool is_own = false;
+
+  // True if the encoding consumes positions: it has the parameters of positions.h.
+  bool uses_positions() const;
 };
 
 // Appends problems of an encoding in its context, with fields under `path`: those of the entry's

@@ -29,21 +29,22 @@ TEST(EncodingEntriesTest, NamesAreUniqueAndDocumented) {
 }
 
 TEST(EncodingEntriesTest, RandomizedPositionsRefuseLongSequences) {
-  const EncodingContext context = {.d_model = 64, .heads = 8, .longest_sequence = 81};
+  EncodingContext context = {.d_model = 64, .heads = 8, .longest_sequence = 81};
   for (const EncodingEntry* entry : EncodingEntries()) {
     SCOPED_TRACE(entry->name);
+    context.as_vectors = !entry->is_added;
     catalogue::Parameters given;
-    if (entry->uses_positions) {
+    if (entry->uses_positions()) {
       given.Set("randomized", true);
       given.Set("max_position", int64_t{80});
     }
     if (entry->name == "formula") given.Set("logits", std::string("q - k"));
     const catalogue::Parameters parameters = Resolved(*entry, given);
-    EXPECT_EQ(parameters.values().contains("randomized"), entry->uses_positions);
-    EXPECT_EQ(parameters.values().contains("sorted"), entry->uses_positions);
+    EXPECT_EQ(parameters.values().contains("randomized"), entry->uses_positions());
+    EXPECT_EQ(parameters.values().contains("sorted"), entry->uses_positions());
     std::vector<catalogue::Problem> problems;
-    if (entry->check != nullptr) entry->check(parameters, context, "encodings[0]", problems);
-    EXPECT_EQ(problems.size(), entry->uses_positions ? 1U : 0U);
+    CheckEncoding(*entry, parameters, context, "encodings[0]", problems);
+    EXPECT_EQ(problems.size(), entry->uses_positions() ? 1U : 0U);
   }
 }
 

@@ -164,7 +164,7 @@ class OneBlock {
     const EncodingEntry* const entry = catalogue::Named(EncodingEntries(), name);
     catalogue::Parameters given;
     GiveFormula(name, given);
-    if (entry->uses_positions) given.Set("positions", choice);
+    if (entry->uses_positions()) given.Set("positions", choice);
     const catalogue::Parameters options = Resolved(EncodingEntries(), name, given);
     CheckEncoding(*entry, options,
                   {.d_model = 8,
@@ -222,7 +222,7 @@ TEST(PositionsTest, ShiftChangesNoRelativeEncoding) {
 
 TEST(PositionsTest, OnlyTablesAndVectorsRefuseReals) {
   for (const EncodingEntry* entry : EncodingEntries()) {
-    if (!entry->uses_positions) continue;
+    if (!entry->uses_positions()) continue;
     const bool counts = entry->name == "learned" || !entry->is_added;
     EXPECT_TRUE(OneBlock(entry->name, "skips").problems.empty()) << entry->name;
     const OneBlock encoding(entry->name, "augmented");

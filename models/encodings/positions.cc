@@ -198,10 +198,8 @@ void CheckPositions(const catalogue::Parameters& parameters, int64_t longest_seq
              " tokens of input and output; use a larger max_position or shorter lengths");
 }
 
-void CheckIntegerPositions(const catalogue::Parameters& parameters, int64_t longest_sequence,
-                           absl::string_view what, absl::string_view path,
-                           std::vector<catalogue::Problem>& problems) {
-  CheckPositions(parameters, longest_sequence, path, problems);
+void CheckIntegerPositions(const catalogue::Parameters& parameters, absl::string_view what,
+                           absl::string_view path, std::vector<catalogue::Problem>& problems) {
   const PositionPolicy policy(parameters);
   if (!policy.real()) return;
   AddProblem(problems, absl::StrCat(path, ".positions"), policy.name(), " makes real numbers, but ",

@@ -35,11 +35,10 @@ void CheckPositionOptions(const catalogue::Parameters& parameters, absl::string_
 void CheckPositions(const catalogue::Parameters& parameters, int64_t longest_sequence,
                     absl::string_view path, std::vector<catalogue::Problem>& problems);
 
-// CheckPositions for encodings of integers: appends a problem if the choice makes real numbers.
-// `what` has one place for each integer: "a table", "a one-hot vector".
-void CheckIntegerPositions(const catalogue::Parameters& parameters, int64_t longest_sequence,
-                           absl::string_view what, absl::string_view path,
-                           std::vector<catalogue::Problem>& problems);
+// For encodings of integers: appends a problem if the choice makes real numbers. `what` has one
+// place for each integer: "a table", "a one-hot vector".
+void CheckIntegerPositions(const catalogue::Parameters& parameters, absl::string_view what,
+                           absl::string_view path, std::vector<catalogue::Problem>& problems);
 
 // Appends a problem if `d_model` is odd: sinusoids come in pairs.
 void CheckEvenWidth(int64_t d_model, absl::string_view path,

@@ -326,7 +326,7 @@ TEST(CheckPositionsTest, NamesEveryOptionOfAnotherChoice) {
 TEST(CheckPositionsTest, TablesRefuseRealNumbers) {
   for (const std::string choice : {"uniform_reals", "augmented"}) {
     std::vector<catalogue::Problem> problems;
-    CheckIntegerPositions(Chosen(choice), 50, "a table", "e", problems);
+    CheckIntegerPositions(Chosen(choice), "a table", "e", problems);
     ASSERT_EQ(problems.size(), 1U);
     EXPECT_EQ(problems[0].field, "e.positions");
     EXPECT_EQ(problems[0].description,
@@ -336,7 +336,7 @@ TEST(CheckPositionsTest, TablesRefuseRealNumbers) {
   }
   for (const char* choice : {"counted", "subset", "shift", "skips"}) {
     std::vector<catalogue::Problem> problems;
-    CheckIntegerPositions(Chosen(choice), 50, "a table", "e", problems);
+    CheckIntegerPositions(Chosen(choice), "a table", "e", problems);
     EXPECT_TRUE(problems.empty()) << choice;
   }
 }

@@ -415,7 +415,7 @@ std::vector<EncodingCase> EncodingCases() {
   for (const EncodingEntry* entry : EncodingEntries()) {
     if (!entry->is_added) continue;
     cases.push_back({.name = entry->name});
-    if (entry->uses_positions) cases.push_back({.name = entry->name, .randomized = true});
+    if (entry->uses_positions()) cases.push_back({.name = entry->name, .randomized = true});
     for (const auto& parameter : entry->parameters) {
       if (parameter.name == "draws" && !parameter.omitted)
         cases.push_back({entry->name, true, true});

@@ -214,7 +214,7 @@ std::vector<PackCase> PackCases() {
     // positional_attention_test covers those that only give vectors.
     if (!entry->is_added) continue;
     cases.push_back({entry->name, false});
-    if (entry->uses_positions) cases.push_back({entry->name, true});
+    if (entry->uses_positions()) cases.push_back({entry->name, true});
     for (const auto& parameter : entry->parameters) {
       if (parameter.name == "draws" && !parameter.omitted)
         cases.push_back({entry->name, true, true});

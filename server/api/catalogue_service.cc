@@ -122,7 +122,7 @@ std::vector<v1::CatalogueEntry> CatalogueEntries(const specification::Catalogues
   }
   for (const models::EncodingEntry* encoding : catalogues.encodings) {
     auto& facts = *entries.emplace_back(ToProto(v1::ENCODING, *encoding)).mutable_facts();
-    facts["uses_positions"] = catalogue::FormatValue(encoding->uses_positions);
+    facts["uses_positions"] = catalogue::FormatValue(encoding->uses_positions());
   }
   for (const models::NetworkEntry* network : catalogues.networks) {
     entries.push_back(ToProto(v1::NETWORK, *network));
