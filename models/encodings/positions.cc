@@ -314,20 +314,16 @@ std::vector<double> PositionPolicy::Draw(random::Stream stream, int64_t tokens) 
   return positions;
 }
 
-std::vector<double> PositionPolicy::DrawBatch(uint64_t seed, random::Purpose purpose, uint64_t step,
-                                              int64_t tokens) const {
-  std::vector<double> batch;
-  for (int64_t s = 0; s < draws_; ++s) {
-    const std::vector<double> draw = DrawOne(seed, purpose, step, static_cast<uint32_t>(s), tokens);
-    batch.insert(batch.end(), draw.begin(), draw.end());
-  }
-  return batch;
-}
-
-std::vector<double> PositionPolicy::DrawOne(uint64_t seed, random::Purpose purpose, uint64_t step,
-                                            uint32_t row, int64_t tokens) const {
+std::vector<double> PositionPolicy::DrawRows(uint64_t seed, random::Purpose purpose, uint64_t step,
+                                             int64_t first, int64_t rows, int64_t tokens) const {
   const bool plain = purpose != random::Purpose::kTrainingPositions && !at_evaluation_;
-  return plain ? Plain(tokens) : Draw(random::Stream(seed, purpose, step, row), tokens);
+  std::vector<double> all;
+  for (int64_t row = first; row < first + rows; ++row) {
+    const random::Stream stream(seed, purpose, step, static_cast<uint32_t>(row));
+    const std::vector<double> drawn = plain ? Plain(tokens) : Draw(stream, tokens);
+    all.insert(all.end(), drawn.begin(), drawn.end());
+  }
+  return all;
 }
 
 std::vector<double> PositionPolicy::WithOffset(absl::Span<const int32_t> ids, uint64_t seed,

@@ -85,16 +85,17 @@ class PositionPolicy {
   // max_position is large enough.
   std::vector<double> Draw(random::Stream stream, int64_t tokens) const;
 
-  // Draws of a batch, [S, tokens] row-major, shared by all its sequences. Draw s uses the stream
-  // (seed, purpose, step, row s). kTrainingPositions is training, all other purposes are
-  // evaluations, which draw only for `subset` and `uniform_reals`.
-  std::vector<double> DrawBatch(uint64_t seed, random::Purpose purpose, uint64_t step,
-                                int64_t tokens) const;
+  // Draws of rows `first` .. first + rows - 1, [rows, tokens] row-major. Each uses the stream
+  // (seed, purpose, step, row). kTrainingPositions is training, all other purposes are evaluations,
+  // which draw only for `subset` and `uniform_reals`.
+  std::vector<double> DrawRows(uint64_t seed, random::Purpose purpose, uint64_t step, int64_t first,
+                               int64_t rows, int64_t tokens) const;
 
-  // Positions of one sequence where each has its own draw, by the stream (seed, purpose, step,
-  // row).
-  std::vector<double> DrawOne(uint64_t seed, random::Purpose purpose, uint64_t step, uint32_t row,
-                              int64_t tokens) const;
+  // Draws of a batch whose sequences share them, [S, tokens]: rows 0 .. S - 1.
+  std::vector<double> DrawBatch(uint64_t seed, random::Purpose purpose, uint64_t step,
+                                int64_t tokens) const {
+    return DrawRows(seed, purpose, step, 0, draws_, tokens);
+  }
 
   // The examples' ids as positions, at most L - 1, which only inputs from users exceed. In training
   // one offset of 0 to K for the whole batch is added to those above 0.

@@ -222,9 +222,13 @@ TEST(PositionPolicyTest, SequencesMayHaveTheirOwnDraws) {
   EXPECT_TRUE(policy.each());
   EXPECT_EQ(policy.draws(), 1);
   constexpr auto kEvaluation = random::Purpose::kEvaluationPositions;
-  EXPECT_EQ(policy.DrawOne(7, kEvaluation, 4, 2, 5),
-            policy.Draw(random::Stream(7, kEvaluation, 4, 2), 5));
-  EXPECT_NE(policy.DrawOne(7, kEvaluation, 4, 2, 5), policy.DrawOne(7, kEvaluation, 4, 3, 5));
+  const std::vector<double> third = policy.Draw(random::Stream(7, kEvaluation, 4, 2), 5);
+  EXPECT_EQ(policy.DrawRows(7, kEvaluation, 4, 2, 1, 5), third);
+  const std::vector<double> fourth = policy.DrawRows(7, kEvaluation, 4, 3, 1, 5);
+  EXPECT_NE(third, fourth);
+  std::vector<double> both = third;
+  both.insert(both.end(), fourth.begin(), fourth.end());
+  EXPECT_EQ(policy.DrawRows(7, kEvaluation, 4, 2, 2, 5), both);
   parameters.Set("positions", std::string("counted"));
   EXPECT_FALSE(PositionPolicy(parameters).each());
 }

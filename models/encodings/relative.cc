@@ -41,10 +41,9 @@ class Relative : public Encoding {
  public:
   Relative(const catalogue::Parameters& parameters, const EncodingShape& shape,
            ParameterLayout& layout)
-      : toeplitz_(PositionPolicy(parameters).consecutive() ||
-                  parameters.String("distances") == "offsets"),
-        differences_((PositionPolicy(parameters).consecutive() || !toeplitz_) &&
-                     !parameters.Bool("clamped_table")),
+      : differences_(PositionPolicy(parameters).consecutive() ||
+                     parameters.String("distances") != "offsets"),
+        toeplitz_(PositionPolicy(parameters).consecutive() || !differences_),
         clamped_to_(parameters.Bool("clamped_table") ? parameters.Int("max_position") : 0),
         heads_(shape.heads),
         d_model_(shape.d_model),
@@ -185,10 +184,10 @@ class Relative : public Encoding {
                             projection, in_parts ? RowsAtOnce(biased.size(0), n) : n);
   }
 
-  // True if the distance depends only on j - i.
-  bool toeplitz_;
-  // True if it is p_j - p_i.
+  // True if the distance is p_j - p_i.
   bool differences_;
+  // True if it depends only on j - i.
+  bool toeplitz_;
   // L if the table is clamped, else 0.
   int64_t clamped_to_;
   int64_t heads_;

@@ -38,8 +38,8 @@ TextPositions OwnPositions(const models::PositionPolicy& policy, uint64_t data_s
     result.count += group.examples * group.length;
     for (int64_t i = 0; i < group.examples && !policy.from_data(); ++i, ++piece) {
       for (const PositionRun& run : RunsOf(group)) {
-        const std::vector<double> draw =
-            policy.DrawOne(data_seed, kPurpose, address, static_cast<uint32_t>(*piece), run.of);
+        const std::vector<double> draw = policy.DrawRows(
+            data_seed, kPurpose, address, static_cast<int64_t>(*piece), /*rows=*/1, run.of);
         result.positions.insert(result.positions.end(), draw.begin() + run.first,
                                 draw.begin() + run.first + run.count);
       }
@@ -55,17 +55,10 @@ TextPositions OwnPositions(const models::PositionPolicy& policy, uint64_t data_s
 
 std::vector<double> DrawForLength(const models::PositionPolicy& policy, uint64_t data_seed,
                                   int64_t step, int64_t tokens) {
-  std::vector<double> all;
-  for (int64_t s = 0; s < policy.draws(); ++s) {
-    // Stays below 2^32: a sequence has at most 2^20 tokens, and a network at most 2^8 blocks.
-    const auto row = static_cast<uint32_t>(tokens * policy.draws() + s);
-    const std::vector<double> draw =
-        policy.Draw(random::Stream(data_seed, random::Purpose::kTrainingPositions,
-                                   static_cast<uint64_t>(step), row),
-                    tokens);
-    all.insert(all.end(), draw.begin(), draw.end());
-  }
-  return all;
+  // Rows stay below 2^32: a sequence has at most 2^20 tokens, and a network at most 2^8 blocks.
+  return policy.DrawRows(data_seed, random::Purpose::kTrainingPositions,
+                         static_cast<uint64_t>(step), tokens * policy.draws(), policy.draws(),
+                         tokens);
 }
 
 TextPositions PositionsOfPass(const models::PositionPolicy& policy, uint64_t data_seed,

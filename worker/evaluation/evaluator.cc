@@ -81,29 +81,20 @@ v1::AttentionMap MakeAttentionMap(const data::GivenSequence& sequence, const at:
 
 at::Tensor Evaluator::Positions(int64_t length, int64_t members, const Batch& batch, int64_t first,
                                 at::Device device) const {
-  const int64_t tokens = batch.tokens_per_row, rows = batch.rows;
+  const bool each = positions_.each();
+  const int64_t tokens = batch.tokens_per_row, rows = each ? batch.rows : positions_.draws();
   constexpr auto kPurpose = random::Purpose::kEvaluationPositions;
   const auto step = static_cast<uint64_t>(length);
-  if (positions_.each()) {
-    std::vector<double> own;
-    if (positions_.from_data()) {
-      own = positions_.WithOffset(batch.ids, options_.seed, kPurpose, step);
-      // An input of a user has no ids.
-      own.resize(static_cast<size_t>(rows * tokens));
-    }
-    for (int64_t row = first; !positions_.from_data() && row < first + rows; ++row) {
-      const std::vector<double> drawn =
-          positions_.DrawOne(options_.seed, kPurpose, step, static_cast<uint32_t>(row), tokens);
-      own.insert(own.end(), drawn.begin(), drawn.end());
-    }
-    return data::ToDevice(own, {1, 1, rows, tokens}, at::kDouble, device)
-        .expand({members, 1, rows, tokens})
-        .contiguous();
-  }
-  const std::vector<double> drawn = positions_.DrawBatch(options_.seed, kPurpose, step, tokens);
-  return data::ToDevice(drawn, {1, positions_.draws(), tokens}, at::kDouble, device)
-      .expand({members, positions_.draws(), tokens})
-      .contiguous();
+  std::vector<double> chosen =
+      positions_.from_data()
+          ? positions_.WithOffset(batch.ids, options_.seed, kPurpose, step)
+          : positions_.DrawRows(options_.seed, kPurpose, step, each ? first : 0, rows, tokens);
+  // An input of a user has no ids.
+  chosen.resize(static_cast<size_t>(rows * tokens));
+  const at::Tensor positions = data::ToDevice(chosen, {1, rows, tokens}, at::kDouble, device)
+                                   .expand({members, rows, tokens})
+                                   .contiguous();
+  return each ? positions.unsqueeze(1) : positions;
 }
 
 models::DropoutNumbers Evaluator::Dropout(int64_t length, int64_t members,

@@ -86,9 +86,8 @@ std::vector<double> LanguageEvaluator::OwnPositions(int64_t size, const Asked& a
     return positions_.WithOffset(text_.task().Ids(*asked.question, tokens), options_.seed, kPurpose,
                                  step);
   }
-  std::vector<double> drawn =
-      positions_.DrawOne(options_.seed, kPurpose, step, static_cast<uint32_t>(asked.number),
-                         text_.SequenceTokens(size));
+  std::vector<double> drawn = positions_.DrawRows(options_.seed, kPurpose, step, asked.number,
+                                                  /*rows=*/1, text_.SequenceTokens(size));
   drawn.resize(tokens.size());
   return drawn;
 }

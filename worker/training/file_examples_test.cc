@@ -677,9 +677,10 @@ Alone OneByOne(const Blueprint& blueprint, int64_t step) {
       const std::vector<double> positions =
           policy.from_data() ? policy.WithOffset(part(batch.ids, row, tokens), kMember.data_seed,
                                                  kPurpose, static_cast<uint64_t>(step))
-          : policy.each() ? policy.DrawOne(kMember.data_seed, kPurpose, static_cast<uint64_t>(step),
-                                           static_cast<uint32_t>(dropout.first_sequence), tokens)
-                          : data::DrawForLength(policy, kMember.data_seed, step, tokens);
+          : policy.each()
+              ? policy.DrawRows(kMember.data_seed, kPurpose, static_cast<uint64_t>(step),
+                                dropout.first_sequence, 1, tokens)
+              : data::DrawForLength(policy, kMember.data_seed, step, tokens);
       Batch& one = rows.emplace_back();
       one = {.rows = 1,
              .tokens_per_row = tokens,

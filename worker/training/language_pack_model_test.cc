@@ -88,9 +88,9 @@ Expected OneByOne(const Blueprint& blueprint, int64_t step) {
     const auto address = static_cast<uint64_t>(step);
     const std::vector<double> positions =
         policy.from_data() ? policy.WithOffset(ids[i], kMember.data_seed, kPurpose, address)
-        : policy.each()
-            ? policy.DrawOne(kMember.data_seed, kPurpose, address, static_cast<uint32_t>(i), length)
-            : data::DrawForLength(policy, kMember.data_seed, step, length);
+        : policy.each()    ? policy.DrawRows(kMember.data_seed, kPurpose, address,
+                                             static_cast<int64_t>(i), 1, length)
+                           : data::DrawForLength(policy, kMember.data_seed, step, length);
     const at::Tensor logits =
         model
             ->Forward(arena.Members(0, 1), {.tokens = tokens, .groups = {{1, length}}},

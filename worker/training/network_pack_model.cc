@@ -95,30 +95,25 @@ class NetworkPackModel : public PackTraining {
                                        batches);
     }
     std::vector<SizedSamples> sizes;
-    uint32_t first = 0;  // a member's first row of the batch among those of the step
+    int64_t first = 0;  // a member's first row of the batch among those of the step
     for (data::Batch& batch : batches) {
       SizedSamples& sized = sizes.emplace_back();
-      const auto rows = static_cast<uint32_t>(batch.rows / static_cast<int64_t>(data_seeds.size()));
+      const auto members = static_cast<int64_t>(data_seeds.size());
+      const int64_t rows = batch.rows / members, tokens = batch.tokens_per_row;
+      auto ids = absl::MakeConstSpan(batch.ids);
+      const size_t own = ids.size() / data_seeds.size();
       for (const uint64_t seed : data_seeds) {
-        const auto add = [&](const std::vector<double>& drawn) {
-          sized.positions.insert(sized.positions.end(), drawn.begin(), drawn.end());
-        };
         constexpr auto kPurpose = random::Purpose::kTrainingPositions;
         const auto address = static_cast<uint64_t>(step);
-        if (positions().from_data()) {
-          const auto ids = absl::MakeConstSpan(batch.ids);
-          const size_t own = ids.size() / data_seeds.size();
-          add(positions().WithOffset(ids.subspan(sized.positions.size(), own), seed, kPurpose,
-                                     address));
-          continue;
-        }
-        for (uint32_t row = first; positions().each() && row < first + rows; ++row) {
-          add(positions().DrawOne(seed, kPurpose, address, row, batch.tokens_per_row));
-        }
-        if (positions().each()) continue;
-        add(batches.size() == 1
-                ? positions().DrawBatch(seed, kPurpose, address, batch.tokens_per_row)
-                : data::DrawForLength(positions(), seed, step, batch.tokens_per_row));
+        const std::vector<double> chosen =
+            positions().from_data()
+                ? positions().WithOffset(ids.first(own), seed, kPurpose, address)
+            : positions().each()
+                ? positions().DrawRows(seed, kPurpose, address, first, rows, tokens)
+            : batches.size() == 1 ? positions().DrawBatch(seed, kPurpose, address, tokens)
+                                  : data::DrawForLength(positions(), seed, step, tokens);
+        ids.remove_prefix(own);
+        sized.positions.insert(sized.positions.end(), chosen.begin(), chosen.end());
       }
       first += rows;
       sized.batch = std::move(batch);
