@@ -113,6 +113,28 @@ class LinesTest(FigureCase):
         self.assertEqual([one.style.dashes for one in series], [0, 1, 1])
         self.assertEqual(len({(one.style.hex_color, one.style.marker) for one in series[1:]}), 2)
 
+    def test_a_choice_of_positions_has_one_colour_in_all_figures(self):
+        choices = ["subset", "uniform_reals", "shift", "augmented", "skips", "data"]
+        looks = []
+        for drawn in ([choice] for choice in choices), [list(reversed(choices))]:
+            found = {}
+            for together in drawn:
+                experiment = plotted()
+                for choice in together:
+                    # As the server resolves `positions: subset`.
+                    trial = make_trial("rope", choice == "subset")
+                    if choice != "subset":
+                        trial.specification.encoding.parameters["positions"].string_value = choice
+                        trial.specification.encoding.label = f"{choice}_rope"
+                    trial.name = f"experiments/e-1/trials/{choice}"
+                    add(experiment, trial, [1, 1, 1])
+                for one in self.figure("accuracy_by_length", experiment).panels[0].series:
+                    found[one.name] = (one.style.hex_color, one.style.points()["marker"], one.style.dashes)
+            looks.append(found)
+        self.assertEqual(looks[0], looks[1])
+        self.assertEqual(len({look[:2] for look in looks[0].values()}), len(choices))
+        self.assertEqual({look[2] for look in looks[0].values()}, {1})
+
     def test_encoding_has_one_colour_in_all_figures(self):
         looks = []
         for encodings in (["rope", "alibi"], ["sin_cos", "relative", "rope"]):

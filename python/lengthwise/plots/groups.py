@@ -12,7 +12,7 @@ from lengthwise.errors import UsageError
 from lengthwise.names import label
 from lengthwise.plots.catalogue import Component, drawn_by
 from lengthwise.plots.data import PlottedExperiment, Trial
-from lengthwise.plots.series_style import SeriesStyle, encoding_style, numbered_style, styled_name
+from lengthwise.plots.series_style import CHOICES, SeriesStyle, encoding_style, numbered_style, styled_name
 
 T = TypeVar("T")
 # Higher is better; None if a trial has no score.
@@ -61,8 +61,8 @@ def _styled(network: Component, encoding: Component) -> tuple[str, str]:
 
 class Styles:
     """Gives out styles. An encoding, or a network with a style of its own, has its colour of all figures, unless several
-    experiments have it, or several networks have the encoding: then lines are numbered in the order of the grids; encodings
-    of one name, one plain and one randomized, share a colour.
+    experiments have it, or several networks have the encoding: then lines are numbered in the order of the grids. Choices of
+    positions have colours of their own, but a plain and a randomized encoding of one name share one.
     """
 
     def __init__(self, groups: Iterable[TrialGroup]) -> None:
@@ -74,7 +74,7 @@ class Styles:
             styled, within = _styled(network, encoding)
             contexts.setdefault((styled, bool(drawn_by(encoding))), set()).add((name, within))
         self._in_one_context = all(len(found) == 1 for found in contexts.values())
-        self._alike: dict[tuple[str, str, bool], list[str]] = {}
+        self._alike: dict[tuple[str, str, str], list[str]] = {}
         self._numbers: dict[tuple[str, str, int], int] = {}
         for (name, _, _), (network, encoding) in pairs.items():
             self.of(name, network, encoding)
@@ -82,17 +82,17 @@ class Styles:
     def of(self, experiment: str, network: Component, encoding: Component) -> SeriesStyle:
         name, within = _styled(network, encoding)
         context = f"{experiment}/{within}"
-        randomized = bool(drawn_by(encoding))
-        alike = self._alike.setdefault((context, name, randomized), [])
+        drawn = drawn_by(encoding)
+        alike = self._alike.setdefault((context, name, drawn), [])
         own = label(encoding) if within else f"{label(network)}/{label(encoding)}"
         if own not in alike:
             alike.append(own)
-        variant = alike.index(own)
+        variant = alike.index(own) * (len(CHOICES) if drawn else 1) + CHOICES.get(drawn, 0)
         if self._in_one_context:
-            return encoding_style(name, randomized, variant)
+            return encoding_style(name, bool(drawn), variant)
         number = self._numbers.setdefault((context, name, variant), len(self._numbers))
         style = numbered_style(number)
-        return SeriesStyle(style.color, style.marker, style.dashes + int(randomized))
+        return SeriesStyle(style.color, style.marker, style.dashes + int(bool(drawn)))
 
 
 def group_trials(experiments: Sequence[PlottedExperiment]) -> list[TrialGroup]:

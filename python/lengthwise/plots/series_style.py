@@ -23,6 +23,8 @@ _NETWORKS = {
     "looped_encoder": 20, "looped_decoder": 21,
     "Mamba": 22, "DeltaNet": 23, "Cope": 24, "Forgetting": 25, "StickBreaking": 26,
 }  # fmt: skip
+# Choices of positions, as `drawn_by` names them, by their fixed places among the variants of an encoding.
+CHOICES = {"randomized": 0, "uniform_reals": 1, "shift": 2, "augmented": 3, "skips": 4, "data": 5}
 
 
 @dataclass(frozen=True)
@@ -65,8 +67,8 @@ def styled_name(network: Component, encoding: str) -> str:
 
 
 def encoding_style(name: str, randomized: bool = False, variant: int = 0) -> SeriesStyle:
-    """The same for a `styled_name` in every figure; a randomized encoding is dashed. `variant` counts those of one name
-    that a figure has, from 0.
+    """The same for a `styled_name` in every figure; a randomized encoding is dashed. `variant` numbers those of one name
+    and of other choices of positions, from 0.
     """
     place = (_ENCODINGS | _NETWORKS).get(name, len(_ENCODINGS))
     # Beyond the colours a second pattern of dashes for each of the two kinds.
