@@ -47,6 +47,8 @@ constexpr int kWarmUp = 3;
 
 struct Options {
   std::string encoding = "randomized_relative";
+  // Of randomized positions.
+  std::string draws = "shared";
   // For the encoding `formula`.
   std::string logits, parameters;
   std::string device = "cpu";
@@ -95,6 +97,7 @@ v1::TrialSpecification Trial(const Options& options, const Case& measured) {
     auto& encoding = *trial.mutable_encoding()->mutable_parameters();
     encoding["randomized"].set_bool_value(true);
     encoding["max_position"].set_number_value(2048);
+    encoding["draws"].set_string_value(options.draws);
   }
   if (!options.logits.empty()) {
     auto& encoding = *trial.mutable_encoding()->mutable_parameters();
@@ -212,6 +215,8 @@ int Main(int argc, char** argv) {
   CLI::App app("Times the training step");
   app.add_option("--encoding", options.encoding,
                  "Encoding. randomized_NAME draws positions from 0 .. 2047");
+  app.add_option("--draws", options.draws,
+                 "Draws of randomized positions: shared, per_sequence or per_block");
   app.add_option("--logits", options.logits, "Formula of the encoding formula");
   app.add_option(
       "--formula_parameters", options.parameters,
