@@ -15,7 +15,7 @@ from lengthwise.analyses.trial_sets import Subject, Trial
 from lengthwise.errors import UsageError
 from lengthwise.models import download_model
 from lengthwise.names import label
-from lengthwise.plots.catalogue import Catalogue
+from lengthwise.plots.catalogue import Catalogue, drawn_by
 from lengthwise.published import parameter_of
 
 Table = NDArray[numpy.float64]
@@ -56,15 +56,13 @@ def fixed_encoding(component: specification_pb2.Component, catalogue: Catalogue)
     does not set have the catalogue's defaults.
     """
     entry = catalogue.encodings.get(component.name)
-    if component.name not in WITH_FIXED_TABLES or entry is None:
+    if component.name not in WITH_FIXED_TABLES or entry is None or drawn_by(component):
         return None
     whole = specification_pb2.Component(name=component.name)
     for parameter in entry.parameters:
         whole.parameters[parameter.name].CopyFrom(parameter.default_value)
     for name, value in component.parameters.items():
         whole.parameters[name].CopyFrom(value)
-    if parameter_of(whole, "randomized") or parameter_of(whole, "positions") not in (None, "counted"):
-        return None
     return FixedEncoding(
         component.name,
         interleaved=bool(parameter_of(whole, "interleaved")),
