@@ -135,6 +135,17 @@ class LinesTest(FigureCase):
         self.assertEqual(len({look[:2] for look in looks[0].values()}), len(choices))
         self.assertEqual({look[2] for look in looks[0].values()}, {1})
 
+    def test_a_choice_of_positions_of_one_of_several_experiments_has_its_colour(self):
+        experiments = [plotted("a-1"), plotted("b-1")]
+        for experiment, choice in zip(experiments, ("shift", "skips")):
+            trial = make_trial("rope", experiment=experiment.name)
+            trial.specification.encoding.parameters["positions"].string_value = choice
+            trial.specification.encoding.label = f"{choice}_rope"
+            add(experiment, trial, [1, 1, 1])
+        together = [one.style for one in self.figure("accuracy_by_length", *experiments).panels[0].series]
+        alone = [self.figure("accuracy_by_length", one).panels[0].series[0].style for one in experiments]
+        self.assertEqual(together, alone)
+
     def test_encoding_has_one_colour_in_all_figures(self):
         looks = []
         for encodings in (["rope", "alibi"], ["sin_cos", "relative", "rope"]):

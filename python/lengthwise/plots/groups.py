@@ -69,10 +69,10 @@ class Styles:
         pairs: dict[tuple[str, str, str], tuple[Component, Component]] = {}
         for one in groups:
             pairs.setdefault((one.experiment.name, label(one.network), label(one.encoding)), (one.network, one.encoding))
-        contexts: dict[tuple[str, bool], set[tuple[str, str]]] = {}
+        contexts: dict[tuple[str, str], set[tuple[str, str]]] = {}
         for (name, _, _), (network, encoding) in pairs.items():
             styled, within = _styled(network, encoding)
-            contexts.setdefault((styled, bool(drawn_by(encoding))), set()).add((name, within))
+            contexts.setdefault((styled, drawn_by(encoding)), set()).add((name, within))
         self._in_one_context = all(len(found) == 1 for found in contexts.values())
         self._alike: dict[tuple[str, str, str], list[str]] = {}
         self._numbers: dict[tuple[str, str, int], int] = {}
