@@ -23,8 +23,9 @@ _NETWORKS = {
     "looped_encoder": 20, "looped_decoder": 21,
     "Mamba": 22, "DeltaNet": 23, "Cope": 24, "Forgetting": 25, "StickBreaking": 26,
 }  # fmt: skip
-# Choices of positions, as `drawn_by` names them, by their fixed places among the variants of an encoding.
-CHOICES = {"randomized": 0, "uniform_reals": 1, "shift": 2, "augmented": 3, "skips": 4, "data": 5}
+# Choices of positions, as `drawn_by` names them, by their fixed places among the variants of an encoding. The colours of
+# `data` differ from those of the encodings that its papers compare it with.
+CHOICES = {"randomized": 0, "uniform_reals": 1, "shift": 2, "data": 3, "augmented": 4, "skips": 5}
 
 
 @dataclass(frozen=True)
