@@ -81,6 +81,10 @@ absl::StatusOr<std::unique_ptr<platform::ChildProcess>> StartWeb(Program& progra
 // INVALID_ARGUMENT if it is none or negative.
 absl::StatusOr<absl::Duration> ParseTime(const std::string& option, const std::string& text);
 
+// Adds a command of python/lengthwise/commands/definitions.json.
+void AddPythonCommand(Command root, Program& program, const std::string& name,
+                      Program::Action action);
+
 // Names of the figures that `lengthwise plot` draws.
 std::vector<std::string> FigureNames();
 

@@ -26,6 +26,9 @@ namespace lengthwise::client {
 // NOT_FOUND says which command creates it.
 absl::StatusOr<std::string> FindPython();
 
+// python/lengthwise/commands/definitions.json, which the build embeds in the program.
+extern const char kPythonCommands[];
+
 // Receives the program's output in pieces.
 using TakeText = std::function<void(absl::string_view)>;
 

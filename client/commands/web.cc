@@ -39,22 +39,7 @@ absl::StatusOr<std::unique_ptr<platform::ChildProcess>> StartWeb(Program& progra
 }
 
 void AddWeb(Command root, Program& program) {
-  const Command command = program.AddCommand(
-      root, "web", "Shows experiments in a browser, while they train and afterwards", kServerGroup,
-      "lengthwise web --data_dir runs\n"
-      "lengthwise web --server 10.0.0.5:7070\n"
-      "lengthwise web --listen 0.0.0.0:7080 --certificate web.pem --key web.key\n"
-      "\n"
-      "Prints an address with a token; open it in a browser. The page changes nothing, and shows\n"
-      "what your own token may see. `lengthwise run --web` shows it beside a run.",
-      [&program] { return RunWeb(program); });
-  command.AddOption("--listen HOST:PORT",
-                    "Address of the page; default 127.0.0.1:7080, or a free port of 127.0.0.1");
-  command.AddOption("--certificate FILE", "PEM file with the page's certificate, for https");
-  command.AddOption("--key FILE", "PEM file with the certificate's key");
-  command.AddFlag("--insecure_plain_text",
-                  "Serves other machines without TLS: whoever reads the traffic gets the token");
-  program.AddServerOrDataDirOptions(command);
+  AddPythonCommand(root, program, "web", [&program] { return RunWeb(program); });
 }
 
 }  // namespace lengthwise::client

@@ -15,8 +15,9 @@ import sys
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, fields
-from typing import NoReturn, TextIO
+from typing import Any, NoReturn, TextIO
 
+from lengthwise.commands import DEFINITIONS
 from lengthwise.connection import Connection, Settings, resolve
 from lengthwise.errors import LengthwiseError, UnreachableError, UsageError
 from lengthwise.printable import printable_text
@@ -26,7 +27,6 @@ from lengthwise.user_file import unwritten
 # Exit codes, as client/commands/program.h has them.
 SUCCESS, FAILURE, USAGE, UNREACHABLE, INTERRUPTED = 0, 1, 2, 3, 130
 
-# Each takes the options that its definition in client/commands has, where their help stands.
 COMMANDS = ("analyze", "compare", "export", "grids", "plot", "report", "results", "web")
 
 _WRITE_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
@@ -68,23 +68,59 @@ class _Parser(argparse.ArgumentParser):
         raise UsageError(f"{message}; see `{self.prog} --help`")
 
 
-def add_server_options(parser: argparse.ArgumentParser, select: bool = False) -> None:
-    """Server address and credentials. Default: the environment, then the configuration file. `select`: with --select."""
-    for one in fields(Settings):
-        parser.add_argument(f"--{one.name}", default=None)
-    if select:
-        parser.add_argument("--select", default="", choices=["seen", "unseen"])
+_TYPES = {"count": int, "real": float}
 
 
-def add_output_option(parser: argparse.ArgumentParser, kinds: Sequence[str]) -> None:
-    """`kinds`: the first is the default."""
+def _add_option(parser: argparse.ArgumentParser, definition: dict[str, Any], option: dict[str, Any]) -> None:
+    names = option["usage"].split()[0].strip("[]").split(",")
+    kind = option.get("type", "text")
+    if kind == "flag":
+        parser.add_argument(*names, action="store_true")
+        return
+    choices = option.get("choices")
+    settings: dict[str, Any] = {
+        "type": _TYPES.get(kind, str),
+        "choices": definition[choices] if isinstance(choices, str) else choices,
+        "default": option.get("default", None if kind in _TYPES else ""),
+    }
+    if option.get("several"):
+        settings |= {"action": "append", "default": []}
+    if names[0].startswith("-"):
+        settings["required"] = option.get("required", False)
+    elif kind == "texts" or option["usage"].startswith("["):
+        settings["nargs"] = "+" if kind == "texts" else "?"
+    parser.add_argument(*names, **settings)
+
+
+def add_arguments(parser: argparse.ArgumentParser, definition: dict[str, Any]) -> None:
+    """Adds what a command takes, as commands/definitions.json has it, and, as every command: server address and credentials
+    (default: the environment, then the configuration file), and --output (default: the first).
+    """
+    for option in definition["options"]:
+        _add_option(parser, definition, option)
+    for setting in fields(Settings):
+        parser.add_argument(f"--{setting.name}", default=None)
+    kinds = definition.get("printed", definition.get("output", ["table"]))
     parser.add_argument("--output", default=kinds[0], choices=kinds)
     parser.add_argument("--color", default="auto", choices=["auto", "always", "never"])
     parser.add_argument("--columns", type=int, default=0)
 
 
+def parser_of(command: str) -> argparse.ArgumentParser:
+    definition = DEFINITIONS[command]
+    parser = _Parser(prog=f"lengthwise {command}", add_help=False)
+    if "analyses" not in definition:
+        add_arguments(parser, definition)
+        return parser
+    analyses = parser.add_subparsers(dest="analysis", metavar="ANALYSIS", required=True, parser_class=_Parser)
+    for name, own in definition["analyses"].items():
+        options = definition["options"] + own["options"]
+        add_arguments(analyses.add_parser(name, add_help=False), {**definition, "options": options})
+    return parser
+
+
 def connect(arguments: argparse.Namespace) -> closing[Connection]:
-    """The server that the options of add_server_options name; a context that closes the connection."""
+    """The server that the options name; a context that closes the connection."""
     return closing(Connection(resolve(vars(arguments)), timeout=60))
 
 
@@ -118,9 +154,7 @@ def main(arguments: Sequence[str] | None = None, out: TextIO | None = None, err:
         if named not in COMMANDS:
             raise UsageError(f'the command is "{named}", accepted: {", ".join(COMMANDS)}; see `lengthwise --help`')
         module = importlib.import_module(f"lengthwise.commands.{named}")
-        parser = _Parser(prog=f"lengthwise {named}", add_help=False)
-        module.add_arguments(parser)
-        parsed = parser.parse_args(given[1:])
+        parsed = parser_of(named).parse_args(given[1:])
         code: int = module.run(parsed, make_output(parsed, out, err))
         out.flush()
         return code

@@ -14,6 +14,7 @@ import numpy
 import pandas
 import safetensors
 from lengthwise import exports
+from lengthwise.commands import DEFINITIONS
 
 ENCODINGS = ["none", "none", "sin_cos", "sin_cos"]
 
@@ -278,7 +279,9 @@ class ExportTest(unittest.TestCase):
 
     def test_help_names_every_format(self):
         text = " ".join(self.run_client("export", "--help").stdout.split())
-        described = "; ".join(f"{name}: {form.description}" for name, form in exports.FORMATS.items())
+        formats = DEFINITIONS["export"]["formats"]
+        self.assertEqual(list(formats), list(exports.FORMATS))
+        described = "; ".join(f"{name}: {description}" for name, description in formats.items())
         self.assertIn(described, text)
 
     def test_json_matches_the_python_client(self):

@@ -1,7 +1,5 @@
 """The commands of docs/papers.md, on their experiments with few trials of made-up measurements: training takes too long."""
-import argparse
 import hashlib
-import importlib
 import io
 import json
 import os
@@ -170,9 +168,7 @@ class PapersPageTest(unittest.TestCase):
                 if name == "results" and "--compare" not in words:
                     self.assertLessEqual(set(words), {*self.files, "NAME"})
                     continue
-                parser = argparse.ArgumentParser(exit_on_error=False)
-                importlib.import_module(f"lengthwise.commands.{name}").add_arguments(parser)
-                given = vars(parser.parse_args(words))
+                given = vars(command_line.parser_of(name).parse_args(words))
                 named = {given["experiment"]} if name == "results" else set(given["experiments"])
                 self.assertLessEqual(named, {*self.files, "NAME"})
                 if name == "plot":

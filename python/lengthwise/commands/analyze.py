@@ -4,38 +4,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from lengthwise.command_line import SUCCESS, Output, add_output_option, add_server_options, connect
+from lengthwise.command_line import SUCCESS, Output, connect
 from lengthwise.rendering import BOLD, wrap
-
-_REFERENCE: dict[str, Any] = {"reference": {"required": True}}
-_MEASURE: dict[str, Any] = {"measure": {"choices": ["cosine", "js"], "default": "cosine"}}
-_LENGTH: dict[str, Any] = {"length": {"type": int, "default": 0}}
-_COMPARE: dict[str, Any] = {"compare": {}}
-# Of each analysis, what add_argument takes.
-_OPTIONS: dict[str, dict[str, Any]] = {
-    "attention": _REFERENCE | _MEASURE | _COMPARE,
-    "attention_matrix": _MEASURE,
-    "ground_truth": {},
-    "encodings": _REFERENCE,
-    "noise": {},
-    "humans": {"file": {"required": True}},
-    "carries": _LENGTH,
-    "carry_chains": _LENGTH,
-    "speed": {"accuracy": {"type": float, "default": 0.9}},
-    "loss_ratios": _REFERENCE | _COMPARE,
-    "t_test": _REFERENCE | _LENGTH,
-}
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    analyses = parser.add_subparsers(dest="analysis", metavar="ANALYSIS", required=True, parser_class=type(parser))
-    for name, options in _OPTIONS.items():
-        command = analyses.add_parser(name, add_help=False)
-        command.add_argument("experiments", nargs="+")
-        for option, settings in options.items():
-            command.add_argument(f"--{option}", **settings)
-        add_server_options(command, select=True)
-        add_output_option(command, ["table", "json", "csv", "markdown", "latex"])
 
 
 def run(arguments: argparse.Namespace, output: Output) -> int:

@@ -3,15 +3,8 @@ from __future__ import annotations
 
 import argparse
 
-from lengthwise.command_line import SUCCESS, Output, add_output_option, add_server_options, connect
+from lengthwise.command_line import SUCCESS, Output, connect
 from lengthwise.rendering import BOLD, wrap
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("first")
-    parser.add_argument("second")
-    add_server_options(parser)
-    add_output_option(parser, ["table", "json", "csv", "markdown", "latex"])
 
 
 def run(arguments: argparse.Namespace, output: Output) -> int:

@@ -3,21 +3,9 @@ from __future__ import annotations
 
 import argparse
 
-from lengthwise.command_line import FAILURE, INTERRUPTED, SUCCESS, Output, add_output_option, add_server_options, connect
+from lengthwise.command_line import FAILURE, INTERRUPTED, SUCCESS, Output, connect
 from lengthwise.errors import UsageError
 from lengthwise.printable import printable_text
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from lengthwise.exports import FORMATS
-
-    parser.add_argument("name")
-    parser.add_argument("--format", required=True, choices=list(FORMATS))
-    parser.add_argument("-o", "--out", default="")
-    parser.add_argument("--force", action="store_true")
-    parser.add_argument("--progress", action="store_true")
-    add_server_options(parser)
-    add_output_option(parser, ["table"])
 
 
 def run(arguments: argparse.Namespace, output: Output) -> int:

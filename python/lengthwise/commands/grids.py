@@ -5,16 +5,10 @@ import argparse
 import json
 from pathlib import Path
 
-from lengthwise.command_line import SUCCESS, Output, add_output_option
+from lengthwise.command_line import SUCCESS, Output
 
 _PANEL_INCHES = 3.0
 _MOST_COLUMNS = 4
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("numbers")
-    parser.add_argument("-o", "--out", required=True)
-    add_output_option(parser, ["table"])
 
 
 def run(arguments: argparse.Namespace, output: Output) -> int:

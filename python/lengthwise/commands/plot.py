@@ -4,39 +4,12 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from lengthwise.command_line import SUCCESS, Output, add_output_option, add_server_options, connect
+from lengthwise.command_line import SUCCESS, Output, connect
 from lengthwise.errors import UsageError
 from lengthwise.user_file import check_writable, write_for_user
 
 _LEAST_PIXELS = 100
 _MOST_PIXELS = 10_000
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from lengthwise.plots.options import OPTIONS
-
-    parser.add_argument("experiments", nargs="+")
-    parser.add_argument("--figure", default="")
-    parser.add_argument("-o", "--out", default="")
-    for name in ("task", "network", "encoding", "trial"):
-        parser.add_argument(f"--{name}", action="append", default=[])
-    parser.add_argument("--learning_rate", action="append", type=float, default=[])
-    parser.add_argument("--title", default=None)
-    for name, option in OPTIONS.items():
-        if isinstance(option.default, bool):
-            parser.add_argument(f"--{name}", action="store_true")
-        else:
-            kind = type(option.default) if isinstance(option.default, (str, float)) else int
-            parser.add_argument(f"--{name}", type=kind, default=option.default)
-    parser.add_argument("--plain", action="store_true")
-    parser.add_argument("--width", type=int, default=0)
-    parser.add_argument("--height", type=int, default=0)
-    parser.add_argument("--data", default="")
-    parser.add_argument("--script", default="")
-    parser.add_argument("--open", action="store_true")
-    add_server_options(parser)
-    # json: the figure as numbers, instead of pictures.
-    add_output_option(parser, ["table", "json"])
 
 
 def _check_script(path: Path) -> None:
@@ -55,7 +28,8 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
 
     # Mistakes that can be told before a server is asked.
     kind = plots.find(arguments.figure)
-    options = plots.Options(**{name: getattr(arguments, name) for name in OPTIONS})
+    given = vars(arguments)
+    options = plots.Options(**{name: given[name] for name in OPTIONS if given[name] is not None})
     plots.check_options(kind, options)
     if arguments.out and Path(arguments.out).suffix.lower() not in plots.FORMATS:
         raise UsageError(f'--out is "{arguments.out}"; its name must end with .svg, .pdf or .png')

@@ -5,17 +5,8 @@ import argparse
 from pathlib import Path
 
 from lengthwise import published
-from lengthwise.command_line import SUCCESS, Output, add_output_option, add_server_options, connect
+from lengthwise.command_line import SUCCESS, Output, connect
 from lengthwise.errors import UsageError
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("experiment")
-    parser.add_argument("-o", "--out", default="")
-    parser.add_argument("--compare", action="append", default=[])
-    parser.add_argument("--open", action="store_true")
-    add_server_options(parser, select=True)
-    add_output_option(parser, ["table"])
 
 
 def run(arguments: argparse.Namespace, output: Output) -> int:

@@ -6,21 +6,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from lengthwise import published
-from lengthwise.command_line import SUCCESS, Output, add_output_option, add_server_options, connect
+from lengthwise.command_line import SUCCESS, Output, connect
 from lengthwise.errors import UsageError
 from lengthwise.rendering import Column, Records, Table
 
 if TYPE_CHECKING:
     from lengthwise._proto.experiment_service_pb2 import Experiment
     from lengthwise.comparison import Comparison
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("experiment", nargs="?", default="")
-    parser.add_argument("--compare", default="")
-    parser.add_argument("--whole_table", action="store_true")
-    add_server_options(parser, select=True)
-    add_output_option(parser, ["table", "json", "csv", "markdown", "latex"])
 
 
 def run(arguments: argparse.Namespace, output: Output) -> int:

@@ -8,24 +8,13 @@ import socket
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from lengthwise.command_line import SUCCESS, Output, add_output_option, add_server_options
+from lengthwise.command_line import SUCCESS, Output
 from lengthwise.errors import LengthwiseError, UsageError
 
 if TYPE_CHECKING:
     from lengthwise.connection import Connection
 
 _DEFAULT = "127.0.0.1:7080"
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--listen", default="")
-    parser.add_argument("--certificate", default="")
-    parser.add_argument("--key", default="")
-    parser.add_argument("--insecure_plain_text", action="store_true")
-    parser.add_argument("--data_dir", default="")
-    parser.add_argument("--show", default="")
-    add_server_options(parser)
-    add_output_option(parser, ["table"])
 
 
 def _connection(arguments: argparse.Namespace) -> Connection:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import grpc
 
+from lengthwise.commands import DEFINITIONS
 from lengthwise.connection import Connection
 from lengthwise.errors import LengthwiseError, NotFoundError, UsageError, damaged
 from lengthwise.exports.exporter import Exporter, Subject
@@ -28,8 +29,6 @@ class Format:
     suffix: str
     of_experiment: Kind
     of_trial: Kind
-    # Contents in one line.
-    description: str
     # The Exporter: a module of this package, imported when it is asked for, and a class.
     module: str
     exporter: str
@@ -40,37 +39,16 @@ class Format:
         return exporter
 
 
-# By name, in the order of the help; the command line (client/commands/export.cc) has the names and descriptions, too.
+# By name, in the order of the help; commands/definitions.json says what each contains.
 FORMATS = {
-    "csv": Format(
-        "-csv", Kind.DIRECTORY, Kind.DIRECTORY,
-        "tables trials.csv, loss_curves.csv, length_accuracies.csv and, with noise, noise_accuracies.csv, described by "
-        "columns.json",
-        "tables", "CsvExporter",
-    ),
-    "json": Format(
-        ".json", Kind.FILE, Kind.FILE, "one document with the same data and the specifications", "document", "JsonExporter"
-    ),
-    "tensorboard": Format(
-        "-tensorboard", Kind.DIRECTORY, Kind.DIRECTORY, "event files, one run per trial, for `tensorboard --logdir PATH`",
-        "event_files", "TensorboardExporter",
-    ),
-    "safetensors": Format(
-        "-safetensors", Kind.DIRECTORY, Kind.FILE, "the newest stored model of each trial, unchanged",
-        "stored_models", "SafetensorsExporter",
-    ),
-    "npz": Format(
-        "-npz", Kind.DIRECTORY, Kind.FILE, "NumPy arrays of each trial: losses, accuracies, attention maps, projections",
-        "arrays", "NpzExporter",
-    ),
-    "latex": Format(
-        ".tex", Kind.FILE, Kind.FILE, "tables of an experiment, also next to published ones", "latex", "LatexExporter"
-    ),
-    "site": Format(
-        "-site", Kind.DIRECTORY, Kind.DIRECTORY,
-        "a static web page of an experiment, with figures, logs, models, and what trains it again", "site", "SiteExporter",
-    ),
-}  # fmt: skip
+    "csv": Format("-csv", Kind.DIRECTORY, Kind.DIRECTORY, "tables", "CsvExporter"),
+    "json": Format(".json", Kind.FILE, Kind.FILE, "document", "JsonExporter"),
+    "tensorboard": Format("-tensorboard", Kind.DIRECTORY, Kind.DIRECTORY, "event_files", "TensorboardExporter"),
+    "safetensors": Format("-safetensors", Kind.DIRECTORY, Kind.FILE, "stored_models", "SafetensorsExporter"),
+    "npz": Format("-npz", Kind.DIRECTORY, Kind.FILE, "arrays", "NpzExporter"),
+    "latex": Format(".tex", Kind.FILE, Kind.FILE, "latex", "LatexExporter"),
+    "site": Format("-site", Kind.DIRECTORY, Kind.DIRECTORY, "site", "SiteExporter"),
+}
 
 
 @dataclass
@@ -159,7 +137,7 @@ def export(
 def _manifest(name: str, subject: Subject, trials: int, files: list[str]) -> str:
     manifest = {
         "format": name,
-        "description": FORMATS[name].description,
+        "description": DEFINITIONS["export"]["formats"][name],
         "experiment": subject.experiment.name,
         "trials": trials,
         "files": files,

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
+from lengthwise.commands import DEFINITIONS
 from lengthwise.errors import UsageError
 from lengthwise.plots.options import OPTIONS, Options
 from lengthwise.plots.picture import FORMATS as FORMATS
@@ -31,13 +32,16 @@ __all__ = ["FIGURES", "FigureKind", "Options", "describe", "draw"]
 @dataclass(frozen=True)
 class FigureKind:
     name: str
-    # What `experiment.plot` says of it; `lengthwise plot --help` has kFigures of client/commands/plot.cc.
-    description: str
     # Names of the fields of Options that it takes.
     options: tuple[str, ...] = ()
     # The module of this package that has a function of the figure's name. Empty: the function `picture` of the module of
     # that name.
     module: str = ""
+
+    @property
+    def description(self) -> str:
+        """What `experiment.plot` and `lengthwise plot --help` say of it."""
+        return cast(str, DEFINITIONS["plot"]["figures"][self.name])
 
     def picture(self, experiments: Sequence[PlottedExperiment], options: Options) -> Picture:
         module = importlib.import_module(f"lengthwise.plots.{self.module or self.name}")
@@ -58,68 +62,30 @@ _REQUIRED = {
 FIGURES = {
     kind.name: kind
     for kind in (
-        FigureKind(
-            "accuracy_by_length", "accuracy at each length after training, one panel per task",
-            ("metric", "seeds", "together"),
-        ),
-        FigureKind("accuracy_of_trials", "the same for every trial, to show the effect of seeds"),
-        FigureKind("seed_distribution", "scores of all seeds, and the share of seeds above --threshold", ("threshold",)),
-        FigureKind("error_places", "positions of wrong digits; needs a task on text", ("length", "seeds"), "answer_errors"),
-        FigureKind(
-            "error_counts", "number of wrong digits per wrong answer; needs a task on text",
-            ("length", "seeds"), "answer_errors",
-        ),
-        FigureKind("loss", "training loss over the steps", ("metric", "seeds", "smooth")),
-        FigureKind(
-            "loss_over_time", "training loss over training time; needs evaluation.every_steps",
-            ("metric", "seeds", "smooth"), "loss",
-        ),
-        FigureKind(
-            "attention", "attention maps; needs evaluation.attention_lengths", ("length", "layer", "head", "sequence")
-        ),
-        FigureKind("projection", "activations in two dimensions; needs evaluation.projection"),
-        FigureKind(
-            "length_sweep", "results by a parameter of encodings, training examples, length or rate",
-            ("length", "parameter", "splits"),
-        ),
-        FigureKind(
-            "accuracy_over_steps", "accuracy at single lengths over training steps, for every trial", ("length", "metric")
-        ),
-        FigureKind(
-            "accuracy_over_epochs", "mean accuracy over epochs, for every trial; needs evaluation.every_steps",
-            ("metric",), "accuracy_over_steps",
-        ),
-        FigureKind("accuracy_over_time", "accuracy over training time; needs evaluation.every_steps"),
-        FigureKind("noise", "accuracy under noise; needs evaluation.embedding_noise", module="analysis_figures"),
-        FigureKind(
-            "attention_ground_truth", "attention next to the cells that puzzle answers depend on", module="analysis_figures"
-        ),
-        FigureKind(
-            "attention_similarity", "accuracy by similarity of attention to --reference's",
-            ("reference",), "analysis_figures",
-        ),
-        FigureKind(
-            "encoding_distance", "accuracy by distance of learned tables from --reference's",
-            ("reference",), "analysis_figures",
-        ),
-        FigureKind("noise_average", "accuracy averaged over the noise, one bar per encoding", module="analysis_figures"),
-        FigureKind("attention_matrix", "similarity of attention for every pair of encodings", module="analysis_figures"),
-        FigureKind(
-            "human_scores", "similarity of models and people, puzzle by puzzle; needs --people",
-            ("people",), "analysis_figures",
-        ),
-        FigureKind(
-            "human_scatter", "accuracy of models by people's, one point per puzzle; needs --people",
-            ("people",), "analysis_figures",
-        ),
-        FigureKind(
-            "error_carries", "errors with a carry into the wrong digit, against chance; needs sums",
-            ("length",), "analysis_figures",
-        ),
-        FigureKind(
-            "carry_chains", "accuracy of digits by length of the carry chain; needs sums", ("length",), "analysis_figures"
-        ),
-        FigureKind("domain_bound", "upper bound on the probability that inputs lie within the training range"),
+        FigureKind("accuracy_by_length", ("metric", "seeds", "together")),
+        FigureKind("accuracy_of_trials"),
+        FigureKind("seed_distribution", ("threshold",)),
+        FigureKind("error_places", ("length", "seeds"), "answer_errors"),
+        FigureKind("error_counts", ("length", "seeds"), "answer_errors"),
+        FigureKind("loss", ("metric", "seeds", "smooth")),
+        FigureKind("loss_over_time", ("metric", "seeds", "smooth"), "loss"),
+        FigureKind("attention", ("length", "layer", "head", "sequence")),
+        FigureKind("projection"),
+        FigureKind("length_sweep", ("length", "parameter", "splits")),
+        FigureKind("accuracy_over_steps", ("length", "metric")),
+        FigureKind("accuracy_over_epochs", ("metric",), "accuracy_over_steps"),
+        FigureKind("accuracy_over_time"),
+        FigureKind("noise", module="analysis_figures"),
+        FigureKind("attention_ground_truth", module="analysis_figures"),
+        FigureKind("attention_similarity", ("reference",), "analysis_figures"),
+        FigureKind("encoding_distance", ("reference",), "analysis_figures"),
+        FigureKind("noise_average", module="analysis_figures"),
+        FigureKind("attention_matrix", module="analysis_figures"),
+        FigureKind("human_scores", ("people",), "analysis_figures"),
+        FigureKind("human_scatter", ("people",), "analysis_figures"),
+        FigureKind("error_carries", ("length",), "analysis_figures"),
+        FigureKind("carry_chains", ("length",), "analysis_figures"),
+        FigureKind("domain_bound"),
     )
 }  # fmt: skip
 
