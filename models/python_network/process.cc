@@ -143,7 +143,7 @@ PythonProcess::PythonProcess(const std::string& interpreter, absl::Duration call
   const bool is_path = absl::StrContains(interpreter, '/');
   for (const std::string& argument :
        {is_path ? std::filesystem::absolute(interpreter).string() : interpreter, std::string("-B"),
-        std::string("-c"), std::string(ChildSource()), absl::StrCat(theirs.get()),
+        std::string("-c"), std::string(kChildSource), absl::StrCat(theirs.get()),
         absl::StrCat(state_.descriptor()), absl::StrCat(inputs_.descriptor()), folder_,
         absl::StrCat(MemoryLimit())}) {
     arguments.push_back(argument);

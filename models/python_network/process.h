@@ -18,7 +18,7 @@
 namespace lengthwise::models {
 
 // The text of child.py.
-absl::string_view ChildSource();
+extern const char kChildSource[];
 
 // The interpreter of a user who names none: $LENGTHWISE_PYTHON_NETWORKS, or python3.
 std::string DefaultInterpreter();

@@ -15,6 +15,9 @@ namespace lengthwise::server {
 inline constexpr int64_t kApplicationId = 0x4c6e777a;
 // The schema version that this release reads and writes.
 inline constexpr int64_t kSchemaVersion = 9;
+// The files of schema/: N.sql upgrades a database from version N - 1. Never change a released one:
+// add the next. Times are microseconds since 1970, 0 for "not yet".
+extern const char* const kMigrations[kSchemaVersion];
 
 // First character of the ids of deleted experiments that still have rows. No other id starts with
 // it.
