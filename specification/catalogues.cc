@@ -1,28 +1,39 @@
 #include "specification/catalogues.h"
 
 #include "models/optimizers/catalogue.h"
+#include "yaml-cpp/yaml.h"
 
 namespace lengthwise::specification {
+namespace {
 
-// All protocols, sorted by name: a line declares the function that a protocol's file defines, and
-// lists its entry.
-// clang-format off
-#define LENGTHWISE_PROTOCOLS(PROTOCOL) \
-  PROTOCOL(DecimalAddition) \
-  PROTOCOL(LatinSquare) \
-  PROTOCOL(PositionalAttention) \
-  PROTOCOL(RandomizedPositionalEncodings)
-// clang-format on
+std::string Text(const YAML::Node& node) { return node.as<std::string>(""); }
 
-#define LENGTHWISE_DECLARE(Name) const ProtocolEntry& Name();
-LENGTHWISE_PROTOCOLS(LENGTHWISE_DECLARE)
-#undef LENGTHWISE_DECLARE
+const ProtocolEntry* ReadProtocol(const char* text) {
+  const YAML::Node file = YAML::Load(text);
+  auto* entry = new ProtocolEntry{{.name = Text(file["name"]),
+                                   .title = Text(file["title"]),
+                                   .documentation = Text(file["documentation"])},
+                                  Text(file["defaults"])};
+  if (const YAML::Node code = file["reference_code"]) {
+    ReferenceCode& readings = entry->reference_code.emplace();
+    readings.components = Text(code["components"]);
+    readings.several_lengths = Text(code["several_lengths"]);
+    for (const auto& networks : code["networks_with_encodings"]) {
+      readings.networks_with_encodings.push_back(Text(networks));
+    }
+  }
+  return entry;
+}
+
+}  // namespace
 
 absl::Span<const ProtocolEntry* const> ProtocolEntries() {
-#define LENGTHWISE_ENTRY(Name) &Name(),
-  static const ProtocolEntry* const kEntries[] = {LENGTHWISE_PROTOCOLS(LENGTHWISE_ENTRY)};
-#undef LENGTHWISE_ENTRY
-  return kEntries;
+  static const auto& entries = *[] {
+    auto* all = new std::vector<const ProtocolEntry*>;
+    for (const char* text : kProtocols) all->push_back(ReadProtocol(text));
+    return all;
+  }();
+  return entries;
 }
 
 Catalogues AllCatalogues() {

@@ -3,9 +3,9 @@
 #define LENGTHWISE_SPECIFICATION_CATALOGUES_H_
 
 #include <optional>
+#include <string>
 #include <vector>
 
-#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "catalogue/entry.h"
 #include "models/encodings/catalogue.h"
@@ -20,26 +20,27 @@ namespace lengthwise::specification {
 struct ReferenceCode {
   // Parameters of networks and encodings. A component that sets `randomized` applies only to
   // encodings with that value.
-  absl::string_view components = {};
+  std::string components;
   // Network parameters that apply with certain encodings only (overrides.h), one text for each
   // group.
-  std::vector<absl::string_view> networks_with_encodings = {};
+  std::vector<std::string> networks_with_encodings;
   // Learning rates, training and evaluation when training.lengths covers several lengths.
-  absl::string_view several_lengths = {};
+  std::string several_lengths;
 };
 
 // A paper's experimental setup: defaults for a specification, by name. A new protocol is a file in
-// protocols/ and a line in catalogues.cc. Has no `parameters`: to override a value, a user sets the
-// field.
+// protocols/. Has no `parameters`: to override a value, a user sets the field.
 struct ProtocolEntry : catalogue::Entry {
   // The defaults, written as a user's specification without name and protocol. If an axis names a
   // component several times, the first one provides the defaults for users' components of that
   // name.
-  absl::string_view yaml;
+  std::string yaml;
   // Absent if the authors released no code.
   std::optional<ReferenceCode> reference_code = std::nullopt;
 };
 
+// The files of protocols/, sorted by name.
+extern const char* const kProtocols[4];
 // Sorted by name. Static lifetime.
 absl::Span<const ProtocolEntry* const> ProtocolEntries();
 
