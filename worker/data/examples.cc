@@ -7,9 +7,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "worker/data/puzzle_examples.h"
-#include "worker/data/regression_examples.h"
-#include "worker/data/transduction_examples.h"
 
 namespace lengthwise::worker::data {
 
@@ -61,16 +58,11 @@ std::unique_ptr<Examples> CreateExamples(std::unique_ptr<tasks::Task> task,
                                          const v1::LengthRange& lengths) {
   switch (task->kind()) {
     case tasks::TaskKind::kTransduction:
-      return std::make_unique<TransductionExamples>(std::unique_ptr<tasks::TransductionTask>(
-          static_cast<tasks::TransductionTask*>(task.release())));
+      return CreateTransductionExamples(std::move(task));
     case tasks::TaskKind::kPuzzle:
-      return std::make_unique<PuzzleExamples>(
-          std::unique_ptr<tasks::PuzzleTask>(static_cast<tasks::PuzzleTask*>(task.release())));
+      return CreatePuzzleExamples(std::move(task));
     case tasks::TaskKind::kRegression:
-      return std::make_unique<RegressionExamples>(
-          std::unique_ptr<tasks::RegressionTask>(
-              static_cast<tasks::RegressionTask*>(task.release())),
-          lengths);
+      return CreateRegressionExamples(std::move(task), lengths);
     case tasks::TaskKind::kText:
       break;
   }

@@ -3,8 +3,8 @@
 // with classes or numbers. No LibTorch.
 //
 // To add a kind of task, derive an interface from tasks::Task, write a class like those in
-// transduction_examples.h, puzzle_examples.h, regression_examples.h and text_examples.h, and add a
-// case to CreateExamples.
+// transduction_examples.cc, puzzle_examples.cc, regression_examples.cc and text_examples.h, and add
+// a case to CreateExamples.
 #ifndef LENGTHWISE_WORKER_DATA_EXAMPLES_H_
 #define LENGTHWISE_WORKER_DATA_EXAMPLES_H_
 
@@ -186,6 +186,11 @@ class Examples : public ExampleSource {
 // Wraps a task of any kind except text (text_examples.h). `lengths` is training.lengths.
 std::unique_ptr<Examples> CreateExamples(std::unique_ptr<tasks::Task> task,
                                          const v1::LengthRange& lengths);
+// Its cases, for tasks of one kind.
+std::unique_ptr<Examples> CreateTransductionExamples(std::unique_ptr<tasks::Task> task);
+std::unique_ptr<Examples> CreatePuzzleExamples(std::unique_ptr<tasks::Task> task);
+std::unique_ptr<Examples> CreateRegressionExamples(std::unique_ptr<tasks::Task> task,
+                                                   const v1::LengthRange& lengths);
 
 }  // namespace lengthwise::worker::data
 

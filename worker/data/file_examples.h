@@ -1,5 +1,5 @@
 // Supplies examples from a user's files (tasks/examples/). For symbols, the network sees the input
-// and one empty token per target symbol, as in transduction_examples.h. For numbers, its last
+// and one empty token per target symbol, as in transduction_examples.cc. For numbers, its last
 // outputs are compared with the target's numbers. The axis is the examples' length. No LibTorch.
 #ifndef LENGTHWISE_WORKER_DATA_FILE_EXAMPLES_H_
 #define LENGTHWISE_WORKER_DATA_FILE_EXAMPLES_H_

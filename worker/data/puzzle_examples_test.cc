@@ -1,5 +1,3 @@
-#include "worker/data/puzzle_examples.h"
-
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -8,6 +6,8 @@
 #include "absl/status/status.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tasks/puzzles.h"
+#include "worker/data/examples.h"
 #include "worker/testing/tiny_trials.h"
 
 namespace lengthwise::worker::data {
@@ -50,12 +50,12 @@ class Echo : public tasks::PuzzleTask {
 };
 
 TEST(PuzzleExamplesTest, TrainsOnTheNumberedPuzzlesOfItsSeed) {
-  PuzzleExamples examples(std::make_unique<Echo>());
-  ASSERT_TRUE(examples.Prepare(0).ok());
-  ASSERT_TRUE(examples.Prepare(1).ok());
+  const auto examples = CreatePuzzleExamples(std::make_unique<Echo>());
+  ASSERT_TRUE(examples->Prepare(0).ok());
+  ASSERT_TRUE(examples->Prepare(1).ok());
   Batch batch;
-  examples.AppendTraining({.seed = 0, .rows = {3, 0}}, 2, batch);
-  examples.AppendTraining({.seed = 1, .rows = {0, 1}}, 2, batch);
+  examples->AppendTraining({.seed = 0, .rows = {3, 0}}, 2, batch);
+  examples->AppendTraining({.seed = 1, .rows = {0, 1}}, 2, batch);
   EXPECT_EQ(batch.rows, 4);
   EXPECT_EQ(batch.tokens_per_row, 2);
   EXPECT_EQ(batch.outputs_per_row, 1);
@@ -65,37 +65,38 @@ TEST(PuzzleExamplesTest, TrainsOnTheNumberedPuzzlesOfItsSeed) {
 }
 
 TEST(PuzzleExamplesTest, ConditionsAreEvaluatedOnTheirValidationPuzzles) {
-  PuzzleExamples examples(std::make_unique<Echo>());
-  ASSERT_TRUE(examples.Prepare(0).ok());
-  EXPECT_EQ(examples.EvaluationSequences(1, 500), 1);
-  EXPECT_EQ(examples.EvaluationSequences(2, 500), 0);
-  EXPECT_EQ(examples.EvaluationSequences(3, 500), 2);
-  EXPECT_EQ(examples.EvaluationSequences(3, 1), 1);
+  const auto examples = CreatePuzzleExamples(std::make_unique<Echo>());
+  ASSERT_TRUE(examples->Prepare(0).ok());
+  EXPECT_EQ(examples->EvaluationSequences(1, 500), 1);
+  EXPECT_EQ(examples->EvaluationSequences(2, 500), 0);
+  EXPECT_EQ(examples->EvaluationSequences(3, 500), 2);
+  EXPECT_EQ(examples->EvaluationSequences(3, 1), 1);
   Batch batch;
-  examples.AppendEvaluation({.seed = 7, .n = 3, .asked = 2, .first = 1, .count = 1}, batch);
-  examples.AppendEvaluation({.seed = 8, .n = 1, .asked = 2, .first = 0, .count = 1}, batch);
+  examples->AppendEvaluation({.seed = 7, .n = 3, .asked = 2, .first = 1, .count = 1}, batch);
+  examples->AppendEvaluation({.seed = 8, .n = 1, .asked = 2, .first = 0, .count = 1}, batch);
   EXPECT_THAT(batch.targets, ElementsAre(2, 1));
 }
 
 TEST(PuzzleExamplesTest, NetworkReadsCellsIncludingBlanks) {
-  const PuzzleExamples examples(std::make_unique<Echo>());
-  EXPECT_EQ(examples.input_columns(), 6);
-  EXPECT_TRUE(examples.has_blank());
-  EXPECT_EQ(examples.output_columns(), 4);
-  EXPECT_EQ(examples.SequenceTokens(3), 2);
+  const auto examples = CreatePuzzleExamples(std::make_unique<Echo>());
+  EXPECT_EQ(examples->input_columns(), 6);
+  EXPECT_TRUE(examples->has_blank());
+  EXPECT_EQ(examples->output_columns(), 4);
+  EXPECT_EQ(examples->SequenceTokens(3), 2);
 }
 
 TEST(PuzzleExamplesTest, GivenPuzzlesAreChecked) {
-  const PuzzleExamples examples(std::make_unique<Echo>());
-  EXPECT_THAT(examples.Given(TokensOf({0, 5})).value().tokens, ElementsAre(0, 5));
-  EXPECT_THAT(examples.Given(TokensOf({0})).status().message(), HasSubstr("1 tokens"));
-  EXPECT_THAT(examples.Given(TokensOf({0, 6})).status().message(), HasSubstr("token 2 is 6"));
-  EXPECT_THAT(examples.Given(NumbersOf({0, 5})).status().message(), HasSubstr("inputs are tokens"));
+  const auto examples = CreatePuzzleExamples(std::make_unique<Echo>());
+  EXPECT_THAT(examples->Given(TokensOf({0, 5})).value().tokens, ElementsAre(0, 5));
+  EXPECT_THAT(examples->Given(TokensOf({0})).status().message(), HasSubstr("1 tokens"));
+  EXPECT_THAT(examples->Given(TokensOf({0, 6})).status().message(), HasSubstr("token 2 is 6"));
+  EXPECT_THAT(examples->Given(NumbersOf({0, 5})).status().message(),
+              HasSubstr("inputs are tokens"));
 }
 
 TEST(PuzzleExamplesTest, TaskErrorIsReturned) {
-  PuzzleExamples examples(std::make_unique<Echo>());
-  EXPECT_EQ(examples.Prepare(13), absl::NotFoundError("no puzzles for 13"));
+  const auto examples = CreatePuzzleExamples(std::make_unique<Echo>());
+  EXPECT_EQ(examples->Prepare(13), absl::NotFoundError("no puzzles for 13"));
 }
 
 }  // namespace

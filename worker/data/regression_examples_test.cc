@@ -1,5 +1,3 @@
-#include "worker/data/regression_examples.h"
-
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -11,6 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tasks/catalogue.h"
+#include "worker/data/examples.h"
 #include "worker/testing/tiny_trials.h"
 
 namespace lengthwise::worker::data {

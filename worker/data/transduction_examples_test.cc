@@ -1,5 +1,3 @@
-#include "worker/data/transduction_examples.h"
-
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -7,6 +5,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tasks/catalogue.h"
+#include "worker/data/examples.h"
 #include "worker/testing/tiny_trials.h"
 
 namespace lengthwise::worker::data {
@@ -35,7 +34,8 @@ class Twice : public tasks::TransductionTask {
 };
 
 const Examples& TwiceExamples() {
-  static const Examples& examples = *new TransductionExamples(std::make_unique<Twice>());
+  static const Examples& examples =
+      *CreateTransductionExamples(std::make_unique<Twice>()).release();
   return examples;
 }
 

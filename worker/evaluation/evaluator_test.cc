@@ -17,7 +17,7 @@
 #include "c10/core/GradMode.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "worker/data/transduction_examples.h"
+#include "worker/data/examples.h"
 
 namespace lengthwise::worker::evaluation {
 namespace {
@@ -101,7 +101,9 @@ class EvaluatorTest : public ::testing::Test {
     return evaluator.Score(arena_->Members(0, 2), length, sequences, keep_going);
   }
 
-  data::TransductionExamples examples_{std::make_unique<Copy>()};
+  const std::unique_ptr<data::Examples> owned_ =
+      data::CreateTransductionExamples(std::make_unique<Copy>());
+  const data::Examples& examples_ = *owned_;
   models::ParameterLayout layout_;
   std::unique_ptr<models::PositionPolicy> positions_;
   std::unique_ptr<models::ParameterArena> arena_;
