@@ -1,5 +1,3 @@
-#include "command_line/manual_page.h"
-
 #include <set>
 #include <vector>
 
@@ -9,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "command_line/description.h"
 #include "rpc/settings.h"
 
 namespace lengthwise::command_line {

@@ -1,5 +1,4 @@
-#include "command_line/manual_page.h"
-
+#include "command_line/description.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

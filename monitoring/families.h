@@ -1,4 +1,4 @@
-// Builds metric families from values that are read at scrape time.
+// Builds metric families from values that are read at scrape time, and those of workers.
 #ifndef LENGTHWISE_MONITORING_FAMILIES_H_
 #define LENGTHWISE_MONITORING_FAMILIES_H_
 
@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/types/span.h"
+#include "monitoring/samples.h"
 #include "prometheus/metric_family.h"
 #include "prometheus/metric_type.h"
 #include "proto/worker_service.pb.h"
@@ -24,6 +26,13 @@ void AddValue(const Labels& labels, double value, prometheus::MetricFamily& fami
 // Adds a series to a histogram family. `histogram` must be sound (IsSound of samples.h).
 void AddHistogram(const Labels& labels, const v1::Histogram& histogram,
                   prometheus::MetricFamily& family);
+
+// Maximum number of workers with series of their own. Further ones count only in
+// lengthwise_workers_alive.
+inline constexpr size_t kMostWorkers = 500;
+
+// Returns all families, including those without a series. Each series has the label `worker`.
+std::vector<prometheus::MetricFamily> WorkerMetrics(absl::Span<const WorkerSample> workers);
 
 }  // namespace lengthwise::monitoring
 

@@ -1,4 +1,3 @@
-#include "monitoring/worker_metrics.h"
 
 #include <algorithm>
 

@@ -1,10 +1,9 @@
-#include "monitoring/worker_metrics.h"
-
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "monitoring/families.h"
 #include "monitoring/samples.h"
 #include "prometheus/text_serializer.h"
 

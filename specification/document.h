@@ -1,5 +1,5 @@
-// A YAML or JSON text as a tree of maps, lists and scalars. Hides the two parsers from the code
-// that reads specifications.
+// A YAML or JSON text as a tree of maps, lists and scalars, which hides the two parsers from the
+// code that reads specifications, and the message that such a tree has.
 #ifndef LENGTHWISE_SPECIFICATION_DOCUMENT_H_
 #define LENGTHWISE_SPECIFICATION_DOCUMENT_H_
 
@@ -12,6 +12,8 @@
 
 #include "absl/strings/string_view.h"
 #include "catalogue/entry.h"
+#include "google/protobuf/descriptor.h"
+#include "specification/parse.h"
 
 namespace lengthwise::specification {
 
@@ -62,6 +64,25 @@ class Document {
 using DocumentOrProblem = std::variant<Document, catalogue::Problem>;
 DocumentOrProblem ReadYaml(absl::string_view text);
 DocumentOrProblem ReadJson(absl::string_view text);
+
+// Most values of one list, after its ranges are expanded.
+inline constexpr int64_t kMaxListValues = 1'000'000;
+
+// Reads by reflection, so that a new proto field needs no code here. Reads at most kMaxNodes
+// values. A text whose aliases expand to more is rejected, so its cost is bounded.
+Parsed ReadSpecification(const Document& document);
+
+// Joins a field path: "parent.name", or "name" if `parent` is empty.
+std::string Below(absl::string_view parent, absl::string_view name);
+
+struct UnknownField {
+  // Text to append to the error: `; did you mean "steps"?`, or the accepted names.
+  std::string suggestion;
+  // The closest field name; empty if none is close.
+  std::string probably;
+};
+UnknownField DescribeUnknownField(const google::protobuf::Descriptor& message,
+                                  absl::string_view name);
 
 }  // namespace lengthwise::specification
 

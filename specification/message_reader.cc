@@ -1,4 +1,3 @@
-#include "specification/message_reader.h"
 
 #include <algorithm>
 #include <cstddef>

@@ -17,7 +17,6 @@
 #include "google/protobuf/text_format.h"
 #include "platform/printable_text.h"
 #include "specification/document.h"
-#include "specification/message_reader.h"
 
 namespace lengthwise::specification {
 namespace {

@@ -1,4 +1,3 @@
-#include "specification/reevaluation.h"
 
 #include <string>
 #include <utility>

@@ -1,9 +1,8 @@
-#include "specification/reevaluation.h"
-
 #include <string>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "specification/expand.h"
 
 namespace lengthwise::specification {
 namespace {

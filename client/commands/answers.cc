@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/commands/commands.h"
-#include "client/commands/quiet_evaluation.h"
+#include "client/commands/local_training.h"
 #include "client/display/numbers.h"
 #include "client/display/table.h"
 #include "platform/printable_text.h"

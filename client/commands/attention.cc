@@ -7,7 +7,6 @@
 #include "client/commands/commands.h"
 #include "client/commands/local_training.h"
 #include "client/commands/program.h"
-#include "client/commands/quiet_evaluation.h"
 #include "client/display/numbers.h"
 #include "client/display/shaded_grid.h"
 #include "platform/status_macros.h"

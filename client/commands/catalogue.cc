@@ -10,7 +10,6 @@
 #include "absl/strings/str_join.h"
 #include "catalogue/entry.h"
 #include "client/commands/commands.h"
-#include "client/commands/draw_formula.h"
 #include "client/display/numbers.h"
 #include "client/display/table.h"
 #include "models/encodings/formula_definition.h"

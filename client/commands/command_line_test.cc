@@ -10,7 +10,7 @@
 #include "client/commands/program.h"
 #include "client/diagnosis/diagnosis.h"
 #include "command_line/completion.h"
-#include "command_line/manual_page.h"
+#include "command_line/description.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

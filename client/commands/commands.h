@@ -1,15 +1,20 @@
-// Lists all commands. To add a command, add a file to this folder, then declare and list its
-// function here.
+// Lists all commands, and has what some of them share. To add a command, add a file to this folder,
+// then declare and list its function here.
 #ifndef LENGTHWISE_CLIENT_COMMANDS_COMMANDS_H_
 #define LENGTHWISE_CLIENT_COMMANDS_COMMANDS_H_
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "client/commands/program.h"
+#include "google/protobuf/repeated_field.h"
 #include "platform/child_process.h"
 
 namespace lengthwise::client {
@@ -87,6 +92,63 @@ void AddPythonCommand(Command root, Program& program, const std::string& name,
 
 // Names of the figures that `lengthwise plot` draws.
 std::vector<std::string> FigureNames();
+
+struct FormulaDrawing {
+  std::string specification;  // as ReadSpecification takes it
+  // .svg, .png or .pdf file to write. Empty: draw in the terminal.
+  std::string out;
+  int64_t head = 1;    // from 1, of the terminal's picture
+  int64_t tokens = 0;  // 0: those of the longest training input
+};
+
+// Draws every encoding `formula` with its parameters' initial values, at the positions 0, 1, 2, ...
+// and with the sizes of the first network. INVALID_ARGUMENT if the specification is invalid, has no
+// formula or has fewer heads than `head`.
+absl::StatusOr<int> DrawFormulas(Program& program, const FormulaDrawing& drawing);
+
+// Lists of numbers: integers such as "41..500", "1,2,5" and "5..60 step 5,100", or real numbers
+// such as "1.75,-0.25,0".
+inline constexpr absl::string_view kNumbersAndRanges =
+    "numbers and ranges such as 41..500 or 1,2,5";
+
+// Appends the numbers of `text`, which may be empty. INVALID_ARGUMENT names the option if the text
+// is not such a list, a value does not fit the numbers' type, or there are more than 1,000,000
+// values; it tells what is `expected` in place of text that is no list. Nothing is appended after
+// an error.
+absl::Status ReadNumbers(const std::string& option, const std::string& text,
+                         google::protobuf::RepeatedField<uint64_t>& numbers);
+absl::Status ReadNumbers(const std::string& option, const std::string& text,
+                         google::protobuf::RepeatedField<int32_t>& numbers,
+                         absl::string_view expected = kNumbersAndRanges);
+
+// The same for finite real numbers, without ranges.
+absl::Status ReadNumbers(const std::string& option, const std::string& text,
+                         google::protobuf::RepeatedField<double>& numbers);
+
+// Called as `lengthwise __complete -- WORD...`.
+inline constexpr char kCompleteCommand[] = "__complete";
+
+// Answers in the format of command_line/completion.h. Names from the server are requested
+// with a short deadline. If the server does not answer, they are left out without an error.
+int PrintCompletion(Command root, Program& program, std::vector<std::string> words);
+
+struct PublishedKey {
+  std::string key;  // "randomized_pe/table_1"
+  std::string title;
+};
+
+// Sorted by key.
+std::vector<PublishedKey> PublishedKeys();
+
+// A file of experiments/published, which the build embeds in the program.
+struct PublishedFile {
+  // Without its ending: "randomized_pe_table_1".
+  absl::string_view name;
+  absl::string_view json;
+};
+
+// Sorted by name. Live forever.
+absl::Span<const PublishedFile> PublishedFiles();
 
 }  // namespace lengthwise::client
 

@@ -1,5 +1,6 @@
 // `lengthwise completion bash|zsh|fish`, and the hidden command that its scripts call.
-#include "client/commands/completion.h"
+
+#include "command_line/completion.h"
 
 #include <algorithm>
 #include <memory>
@@ -8,7 +9,6 @@
 #include "absl/strings/str_cat.h"
 #include "client/commands/commands.h"
 #include "client/watching/lines.h"
-#include "command_line/completion.h"
 #include "models/encodings/catalogue.h"
 #include "models/networks/catalogue.h"
 #include "models/optimizers/catalogue.h"

@@ -1,7 +1,6 @@
-#include "client/commands/completion.h"
-
 #include <set>
 
+#include "client/commands/commands.h"
 #include "gtest/gtest.h"
 
 namespace lengthwise::client {

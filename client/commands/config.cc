@@ -3,8 +3,8 @@
 
 #include "absl/time/clock.h"
 #include "client/commands/commands.h"
-#include "client/display/interrupt.h"
 #include "client/display/table.h"
+#include "client/display/terminal.h"
 #include "platform/status_macros.h"
 #include "rpc/settings.h"
 

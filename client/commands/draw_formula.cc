@@ -1,5 +1,3 @@
-#include "client/commands/draw_formula.h"
-
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -9,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "catalogue/entry.h"
+#include "client/commands/commands.h"
 #include "client/commands/specification_file.h"
 #include "client/display/shaded_grid.h"
 #include "models/encodings/catalogue.h"

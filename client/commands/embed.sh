@@ -2,7 +2,7 @@
 # Writes published_files.cc: the given JSON files as C++ string literals.
 set -euo pipefail
 echo '// Made by embed.sh.'
-echo '#include "client/commands/completion.h"'
+echo '#include "client/commands/commands.h"'
 echo 'namespace lengthwise::client {'
 echo 'absl::Span<const PublishedFile> PublishedFiles() {'
 echo '  static constexpr PublishedFile kFiles[] = {'

@@ -14,8 +14,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/connection/private_service.h"
-#include "client/display/interrupt.h"
 #include "client/display/numbers.h"
+#include "client/display/terminal.h"
 #include "platform/status_macros.h"
 #include "tasks/catalogue.h"
 #include "tasks/examples/entries.h"

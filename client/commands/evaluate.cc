@@ -4,7 +4,6 @@
 #include "client/commands/commands.h"
 #include "client/commands/experiment_display.h"
 #include "client/commands/local_training.h"
-#include "client/commands/number_list.h"
 #include "client/commands/program.h"
 #include "platform/status_macros.h"
 

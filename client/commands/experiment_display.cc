@@ -10,7 +10,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "client/display/accuracy_summary.h"
-#include "client/display/interrupt.h"
 #include "client/display/numbers.h"
 #include "client/display/records.h"
 #include "client/display/terminal.h"

@@ -8,7 +8,6 @@
 #include "client/commands/estimate.h"
 #include "client/commands/experiment_display.h"
 #include "client/commands/local_training.h"
-#include "client/commands/number_list.h"
 #include "client/display/numbers.h"
 #include "platform/printable_text.h"
 #include "platform/status_macros.h"

@@ -11,7 +11,7 @@
 #include "absl/time/clock.h"
 #include "client/commands/commands.h"
 #include "client/connection/private_service.h"
-#include "client/display/interrupt.h"
+#include "client/display/terminal.h"
 #include "client/fleet/fleet_plan.h"
 #include "client/fleet/slurm.h"
 #include "platform/flag_checks.h"

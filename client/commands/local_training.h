@@ -1,4 +1,5 @@
-// Trains an experiment on this machine with workers that the client starts.
+// Trains an experiment on this machine with workers that the client starts, and evaluates a stored
+// model again, for commands that show what this evaluation records.
 #ifndef LENGTHWISE_CLIENT_COMMANDS_LOCAL_TRAINING_H_
 #define LENGTHWISE_CLIENT_COMMANDS_LOCAL_TRAINING_H_
 
@@ -6,9 +7,11 @@
 #include <optional>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "client/commands/program.h"
-#include "client/display/interrupt.h"
+#include "client/connection/connection.h"
+#include "client/display/terminal.h"
 
 namespace lengthwise::client {
 
@@ -54,6 +57,20 @@ absl::StatusOr<int> TrainHere(Program& program, PrivateService& service, Connect
 absl::StatusOr<int> TrainOrWatch(Program& program, Connection& connection,
                                  const v1::Experiment& experiment, const LocalWorkers& workers,
                                  std::optional<InterruptGuard>& interrupts, bool quiet = false);
+
+// Adds the user's own input to `evaluation`: text for tasks on text, real numbers for numeric
+// tasks, else tokens. The evaluation computes as few scores as possible. INVALID_ARGUMENT for other
+// input.
+absl::Status AddInput(const std::string& typed, const v1::TrialSpecification& trial,
+                      v1::Evaluation& evaluation);
+
+// Evaluates the trial's model without showing progress, and returns the trial of the evaluation.
+absl::StatusOr<v1::Trial> EvaluateQuietly(Program& program, Connection& connection,
+                                          const v1::Trial& trial, const v1::Evaluation& evaluation,
+                                          const LocalWorkers& workers);
+
+// Returns the error that the trial's log names as the reason for recording nothing.
+absl::Status WhyNothing(Connection& connection, const v1::Trial& evaluated);
 
 }  // namespace lengthwise::client
 

@@ -12,7 +12,6 @@
 #include "client/commands/commands.h"
 #include "client/diagnosis/diagnosis.h"
 #include "command_line/description.h"
-#include "command_line/manual_page.h"
 #include "platform/files.h"
 #include "platform/status_macros.h"
 #include "platform/version.h"

@@ -1,5 +1,3 @@
-#include "client/commands/number_list.h"
-
 #include <cmath>
 #include <limits>
 
@@ -8,6 +6,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "client/commands/commands.h"
 #include "specification/integer_ranges.h"
 
 namespace lengthwise::client {

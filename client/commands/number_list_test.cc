@@ -1,5 +1,4 @@
-#include "client/commands/number_list.h"
-
+#include "client/commands/commands.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -17,7 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "client/commands/program.h"
-#include "client/display/interrupt.h"
+#include "client/display/terminal.h"
 #include "platform/child_process.h"
 #include "platform/status_macros.h"
 #include "platform/user_directories.h"

@@ -1,5 +1,3 @@
-#include "client/commands/quiet_evaluation.h"
-
 #include <optional>
 #include <utility>
 
@@ -8,7 +6,8 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
-#include "client/commands/number_list.h"
+#include "client/commands/commands.h"
+#include "client/commands/local_training.h"
 #include "platform/status_macros.h"
 #include "specification/components.h"
 #include "tasks/catalogue.h"

@@ -14,7 +14,6 @@
 #include "client/display/records.h"
 #include "client/display/table.h"
 #include "client/watching/experiment_view.h"
-#include "client/watching/label_fit.h"
 #include "client/watching/lines.h"
 #include "nlohmann/json.hpp"
 #include "platform/printable_text.h"

@@ -1,8 +1,8 @@
-#include "client/display/interrupt.h"
-
 #include <csignal>
 #include <cstddef>
 #include <iterator>
+
+#include "client/display/terminal.h"
 
 namespace lengthwise::client {
 namespace {

@@ -1,7 +1,6 @@
-#include "client/display/interrupt.h"
-
 #include <csignal>
 
+#include "client/display/terminal.h"
 #include "gtest/gtest.h"
 
 namespace lengthwise::client {

@@ -1,5 +1,5 @@
-// The terminal that the client writes to: its size, text of its width and colours, and lines that
-// are redrawn in place.
+// The terminal that the client writes to: its size, text of its width and colours, lines that are
+// redrawn in place, and Ctrl-C.
 #ifndef LENGTHWISE_CLIENT_DISPLAY_TERMINAL_H_
 #define LENGTHWISE_CLIENT_DISPLAY_TERMINAL_H_
 
@@ -80,6 +80,21 @@ class LiveRegion {
   std::vector<std::string> lines_;
   TerminalSize size_;
   bool active_ = false;
+};
+
+// While a guard exists, SIGINT, SIGTERM, SIGHUP and SIGPIPE are counted and do not end the process.
+// Under nohup SIGHUP stays ignored, and so does SIGPIPE if it was. After a SIGPIPE (the reader of
+// the output, such as `head`, has ended), it is ignored once the outermost guard is gone. For the
+// main thread. Guards may be nested; all share one count.
+class InterruptGuard {
+ public:
+  InterruptGuard();
+  ~InterruptGuard();
+  InterruptGuard(const InterruptGuard&) = delete;
+  InterruptGuard& operator=(const InterruptGuard&) = delete;
+
+  // Signals received since the outermost guard was created.
+  int count() const;
 };
 
 }  // namespace lengthwise::client

@@ -1,4 +1,5 @@
-// A watcher's view of an experiment: folds events and progress into the state of each trial.
+// A watcher's view of an experiment: folds events and progress into the state of each trial. Labels
+// of trials, which LabelFit shortens to the width that a terminal has for them.
 #ifndef LENGTHWISE_CLIENT_WATCHING_EXPERIMENT_VIEW_H_
 #define LENGTHWISE_CLIENT_WATCHING_EXPERIMENT_VIEW_H_
 
@@ -121,6 +122,32 @@ std::string LossTitle(const v1::TrialSpecification& specification);
 TrialView::Accuracy MeansOf(const v1::LengthAccuracies& measured, bool by_loss);
 
 std::vector<TrialLabel> TrialLabels(const std::vector<v1::Trial>& trials);
+
+// Shortened labels stay distinct: component names lose letters at their ends or in their middles,
+// the longest first. Learning rates and seeds stay whole. Labels that fit stay unchanged.
+class LabelFit {
+ public:
+  // Labels take at most `wanted` terminal columns if they stay distinct, and never more than
+  // `most`.
+  LabelFit(const std::vector<TrialView>& trials, int wanted, int most);
+
+  // Width of the longest label in terminal columns.
+  int width() const { return width_; }
+  // Returns the label of one of the trials, at most width() columns wide.
+  std::string operator()(const TrialView& trial) const;
+
+ private:
+  // The names at one index of all labels.
+  struct Column {
+    int width = 0;
+    // Cuts letters from the middle, because the beginnings alone would not be distinct.
+    bool middle = false;
+  };
+
+  bool fits_ = true;
+  int width_ = 0;
+  std::vector<Column> columns_;
+};
 
 }  // namespace lengthwise::client
 

@@ -1,10 +1,9 @@
-#include "client/watching/label_fit.h"
-
 #include <algorithm>
 #include <set>
 
 #include "absl/strings/str_cat.h"
 #include "client/display/terminal.h"
+#include "client/watching/experiment_view.h"
 
 namespace lengthwise::client {
 namespace {

@@ -1,5 +1,3 @@
-#include "client/watching/label_fit.h"
-
 #include <algorithm>
 #include <set>
 #include <string>
@@ -7,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/display/terminal.h"
+#include "client/watching/experiment_view.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -7,7 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "client/display/numbers.h"
-#include "client/watching/label_fit.h"
+#include "client/watching/experiment_view.h"
 #include "proto/timestamps.h"
 #include "proto/training_points.h"
 #include "proto/trial_counts.h"

@@ -17,7 +17,6 @@
 #include "platform/mutex.h"
 #include "proto/experiment_service.pb.h"
 #include "proto/worker_service.pb.h"
-#include "server/coordination/disk_fault.h"
 #include "server/coordination/leases.h"
 #include "server/coordination/messages.h"
 #include "server/coordination/names.h"
@@ -27,6 +26,25 @@
 #include "server/storage/storage.h"
 
 namespace lengthwise::server {
+
+// Remembers why the server cannot store what workers send. Thread-safe.
+class DiskFault {
+ public:
+  // Takes the result of a write.
+  void Note(const absl::Status& written) {
+    platform::MutexLock lock(mutex_);
+    text_ = std::string(written.message());
+  }
+  // The error of the last write; empty if it succeeded.
+  std::string text() const {
+    platform::MutexLock lock(mutex_);
+    return text_;
+  }
+
+ private:
+  mutable platform::Mutex mutex_;
+  std::string text_ ABSL_GUARDED_BY(mutex_);
+};
 
 // One upload in progress. An upload that is not finished is discarded.
 class ArtifactWriter {

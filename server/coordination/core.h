@@ -27,7 +27,6 @@
 #include "server/coordination/artifacts.h"
 #include "server/coordination/backups.h"
 #include "server/coordination/command_loop.h"
-#include "server/coordination/disk_fault.h"
 #include "server/coordination/engine.h"
 #include "server/coordination/event_log.h"
 #include "server/coordination/fleet.h"

@@ -14,7 +14,6 @@
 #include "server/coordination/testing/housekeeping_fixture.h"
 #include "server/coordination/testing/test_coordinator.h"
 #include "server/storage/artifact_store.h"
-#include "server/storage/artifact_usage.h"
 
 namespace lengthwise::server {
 namespace {

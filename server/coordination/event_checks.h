@@ -13,7 +13,7 @@ namespace lengthwise::server {
 // other calls waiting.
 inline constexpr int kMaxEvents = 10'000;
 // Limits of an attempt's log: number of lines, and bytes of a line. Workers stay below them
-// (worker/connection/log_budget.h).
+// (worker/connection/outbox.h).
 inline constexpr int64_t kMaxLogLines = 2000;
 inline constexpr int64_t kMaxLogLineBytes = 16 << 10;
 

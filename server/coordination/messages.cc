@@ -12,7 +12,6 @@
 #include "proto/timestamps.h"
 #include "rpc/transport.h"
 #include "server/coordination/names.h"
-#include "server/coordination/summary_heading.h"
 
 namespace lengthwise::server {
 namespace {

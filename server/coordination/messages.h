@@ -1,4 +1,4 @@
-// Conversions between the store's records and the API's messages.
+// Conversions between the store's records and the API's messages, and headings of summaries.
 //
 // The store keeps messages as bytes. Bytes that do not parse mean that the store is damaged. They
 // are never returned as an incomplete message: DATA_LOSS names the store (`store`, from
@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -76,6 +77,15 @@ struct StoredModel {
 // The checkpoint that the trial resumes from. nullopt if it resumes from the start.
 absl::StatusOr<std::optional<StoredModel>> FindStoredModel(StorageReader& reader,
                                                            const TrialRecord& trial);
+
+// Trial.trained_lengths.
+std::vector<v1::LengthRange> TrainedLengths(const v1::Component& task,
+                                            const v1::Training& training);
+
+// The words above an experiment's results: what their lengths and scores are, and which lengths
+// training showed. Clients print them as they are. `summary` has the lengths of its cells.
+v1::SummarizeExperimentResponse::Heading HeadingOf(const v1::ExperimentSpecification& specification,
+                                                   const v1::SummarizeExperimentResponse& summary);
 
 }  // namespace lengthwise::server
 

@@ -9,8 +9,6 @@
 #include "proto/trial_counts.h"
 #include "server/coordination/messages.h"
 #include "server/coordination/names.h"
-#include "server/coordination/search.h"
-#include "server/coordination/summary_heading.h"
 
 namespace lengthwise::server {
 namespace {

@@ -1,5 +1,3 @@
-#include "server/coordination/search.h"
-
 #include <algorithm>
 #include <cstdint>
 #include <limits>
@@ -16,6 +14,7 @@
 #include "catalogue/suggestion.h"
 #include "platform/status_macros.h"
 #include "server/coordination/names.h"
+#include "server/coordination/reads.h"
 
 namespace lengthwise::server {
 namespace {

@@ -15,7 +15,7 @@
 #include "server/coordination/names.h"
 #include "specification/checks.h"
 #include "specification/examples.h"
-#include "specification/reevaluation.h"
+#include "specification/expand.h"
 
 namespace lengthwise::server {
 namespace {

@@ -1,5 +1,3 @@
-#include "server/coordination/summary_heading.h"
-
 #include <algorithm>
 #include <cstdint>
 #include <functional>
@@ -16,6 +14,7 @@
 #include "catalogue/entry.h"
 #include "platform/counted.h"
 #include "proto/component_label.h"
+#include "server/coordination/messages.h"
 #include "tasks/catalogue.h"
 #include "tasks/examples/contents.h"
 #include "tasks/examples/entries.h"

@@ -1,5 +1,3 @@
-#include "server/coordination/summary_heading.h"
-
 #include <string>
 #include <variant>
 
@@ -8,6 +6,7 @@
 #include "catalogue/entry.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/coordination/messages.h"
 #include "tasks/catalogue.h"
 
 namespace lengthwise::server {

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "monitoring/families.h"
-#include "monitoring/worker_metrics.h"
 
 namespace lengthwise::server {
 namespace {

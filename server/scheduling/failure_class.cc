@@ -1,10 +1,9 @@
-#include "server/scheduling/failure_class.h"
-
 #include <algorithm>
 #include <cstddef>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "server/scheduling/trial_past.h"
 
 namespace lengthwise::server {
 

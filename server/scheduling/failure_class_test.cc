@@ -1,6 +1,5 @@
-#include "server/scheduling/failure_class.h"
-
 #include "gtest/gtest.h"
+#include "server/scheduling/trial_past.h"
 
 namespace lengthwise::server {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "server/scheduling/failure_class.h"
+#include "server/scheduling/trial_past.h"
 
 namespace lengthwise::server {
 namespace {

@@ -1,10 +1,11 @@
-// TrialPast: what the scheduler decides by and the store keeps.
+// TrialPast: what the scheduler decides by and the store keeps. Classes of failures.
 #ifndef LENGTHWISE_SERVER_SCHEDULING_TRIAL_PAST_H_
 #define LENGTHWISE_SERVER_SCHEDULING_TRIAL_PAST_H_
 
 #include <cstdint>
 #include <string>
 
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 
 namespace lengthwise::server {
@@ -14,7 +15,7 @@ struct TrialPast {
   // Number of leases so far.
   int32_t attempt = 0;
   // Number of attempts that failed temporarily, and for the last one the class of its reason
-  // (failure_class.h) and the step at which it failed.
+  // (FailureClass) and the step at which it failed.
   int32_t failures = 0;
   std::string failure;
   int64_t failure_step = 0;
@@ -28,6 +29,10 @@ struct TrialPast {
   // Earliest time of the next lease. The epoch: at once.
   absl::Time not_before = absl::UnixEpoch();
 };
+
+// The reason without the parts that differ between failures of one cause: each word that contains a
+// digit (a count, a size, an address, a host's number) becomes "#". At most 200 bytes.
+std::string FailureClass(absl::string_view reason);
 
 }  // namespace lengthwise::server
 

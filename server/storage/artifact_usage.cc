@@ -1,5 +1,3 @@
-#include "server/storage/artifact_usage.h"
-
 #include <sys/stat.h>
 
 #include <filesystem>
@@ -9,6 +7,7 @@
 
 #include "absl/strings/match.h"
 #include "platform/files.h"
+#include "server/storage/artifact_store.h"
 
 namespace lengthwise::server {
 

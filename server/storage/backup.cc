@@ -14,11 +14,10 @@
 #include "platform/status_macros.h"
 #include "proto/event.pb.h"
 #include "server/security/token_records.h"
-#include "server/storage/artifact_usage.h"
+#include "server/storage/artifact_store.h"
 #include "server/storage/backup_manifest.h"
 #include "server/storage/records.h"
 #include "server/storage/sqlite_connection.h"
-#include "server/storage/sqlite_copy.h"
 #include "server/storage/sqlite_schema.h"
 #include "specification/examples.h"
 

@@ -24,7 +24,6 @@
 #include "absl/time/time.h"
 #include "platform/mutex.h"
 #include "server/storage/artifact_store.h"
-#include "server/storage/artifact_usage.h"
 #include "server/storage/shared_store.h"
 
 namespace lengthwise::server {

@@ -16,7 +16,6 @@
 #include "server/storage/backup_manifest.h"
 #include "server/storage/shared_store.h"
 #include "server/storage/sqlite_connection.h"
-#include "server/storage/sqlite_copy.h"
 #include "server/storage/sqlite_schema.h"
 
 namespace lengthwise::server {

@@ -31,7 +31,6 @@
 #include "absl/time/time.h"
 #include "platform/mutex.h"
 #include "server/storage/artifact_store.h"
-#include "server/storage/artifact_usage.h"
 #include "server/storage/backup.h"
 #include "server/storage/s3_client.h"
 #include "server/storage/s3_options.h"

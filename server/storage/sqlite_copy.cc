@@ -1,11 +1,10 @@
-#include "server/storage/sqlite_copy.h"
-
 #include <sqlite3.h>
 
 #include <memory>
 
 #include "absl/strings/str_cat.h"
 #include "platform/status_macros.h"
+#include "server/storage/backup_manifest.h"
 #include "server/storage/sqlite_connection.h"
 #include "server/storage/sqlite_schema.h"
 

@@ -1,8 +1,8 @@
-#include "tasks/latin_square/deduction.h"
-
 #include <array>
 #include <bit>
 #include <cstddef>
+
+#include "tasks/latin_square/puzzle.h"
 
 namespace lengthwise::tasks::latin_square {
 namespace {

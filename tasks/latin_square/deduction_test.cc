@@ -1,5 +1,3 @@
-#include "tasks/latin_square/deduction.h"
-
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -9,6 +7,7 @@
 #include "gtest/gtest.h"
 #include "random/stream.h"
 #include "tasks/latin_square/generator.h"
+#include "tasks/latin_square/puzzle.h"
 #include "tasks/latin_square/testing/completions.h"
 
 namespace lengthwise::tasks::latin_square {

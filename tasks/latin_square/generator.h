@@ -13,7 +13,6 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "random/stream.h"
-#include "tasks/latin_square/deduction.h"
 #include "tasks/latin_square/puzzle.h"
 
 namespace lengthwise::tasks::latin_square {
@@ -35,13 +34,6 @@ struct PuzzleStyle {
   // The target number of clues is uniform between these, inclusive.
   int fewest_clues = 3;
   int most_clues = 11;
-};
-
-struct SolvedPuzzle {
-  Puzzle puzzle = {};
-  Deduction deduction;
-
-  bool operator==(const SolvedPuzzle&) const = default;
 };
 
 // Draws a Latin square. Distribution: fill cells in order with a random possible symbol, and

@@ -17,7 +17,7 @@
 #include "random/stream.h"
 #include "tasks/all_tasks.h"
 #include "tasks/latin_square/generator.h"
-#include "tasks/latin_square/puzzle_file.h"
+#include "tasks/latin_square/puzzle.h"
 #include "tasks/puzzles.h"
 
 namespace lengthwise::tasks::latin_square {

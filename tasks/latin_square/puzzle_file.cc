@@ -1,5 +1,3 @@
-#include "tasks/latin_square/puzzle_file.h"
-
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -13,6 +11,7 @@
 #include "nlohmann/json.hpp"
 #include "platform/files.h"
 #include "platform/status_macros.h"
+#include "tasks/latin_square/puzzle.h"
 
 namespace lengthwise::tasks::latin_square {
 namespace {

@@ -1,10 +1,9 @@
-#include "tasks/latin_square/puzzle_file.h"
-
 #include <string>
 
 #include "absl/strings/string_view.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tasks/latin_square/puzzle.h"
 
 namespace lengthwise::tasks::latin_square {
 namespace {

@@ -3,9 +3,7 @@
 #include <cstdint>
 
 #include "absl/strings/string_view.h"
-#include "tasks/latin_square/deduction.h"
 #include "tasks/latin_square/puzzle.h"
-#include "tasks/latin_square/puzzle_file.h"
 #include "tests/fuzz/must.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -19,9 +19,7 @@
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 #include "tasks/all_tasks.h"
-#include "tasks/latin_square/deduction.h"
 #include "tasks/latin_square/puzzle.h"
-#include "tasks/latin_square/puzzle_file.h"
 #include "tasks/latin_square/testing/completions.h"
 #include "tests/golden/golden_folder.h"
 

@@ -1,7 +1,6 @@
-#include "worker/connection/log_budget.h"
-
 #include "absl/strings/str_cat.h"
 #include "platform/printable_text.h"
+#include "worker/connection/outbox.h"
 
 namespace lengthwise::worker {
 

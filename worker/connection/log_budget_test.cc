@@ -1,10 +1,9 @@
-#include "worker/connection/log_budget.h"
-
 #include <string>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/coordination/event_checks.h"
+#include "worker/connection/outbox.h"
 
 namespace lengthwise::worker {
 namespace {

@@ -12,6 +12,7 @@
 #define LENGTHWISE_WORKER_CONNECTION_OUTBOX_H_
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -27,10 +28,29 @@
 #include "proto/event.pb.h"
 #include "proto/worker_service.pb.h"
 #include "worker/connection/backoff.h"
-#include "worker/connection/log_budget.h"
 #include "worker/connection/spool.h"
 
 namespace lengthwise::worker {
+
+// Log lines per attempt; one further line says that the rest is dropped. The server's limit is
+// twice this (server/coordination/event_checks.h).
+inline constexpr int64_t kMaxLogLines = 1000;
+// Bytes per line. Longer lines are truncated and end with a note.
+inline constexpr size_t kMaxLogLineBytes = 8 << 10;
+
+// Returns platform::PrintableText of `text`, truncated to `max_bytes` plus a note of how many bytes
+// were cut.
+std::string PlainText(absl::string_view text, size_t max_bytes);
+
+// Limits what one attempt may write to its trial's log.
+class LogBudget {
+ public:
+  // Truncates the line if necessary. Returns false if the caller must drop it.
+  bool Take(v1::LogLine& line);
+
+ private:
+  int64_t lines_ = 0;
+};
 
 // Thread-safe for several producers (one at a time per trial) and one sender; any thread may close.
 // A trial is identified by its index in the lease.
@@ -64,7 +84,7 @@ class Outbox {
 
   // For producers. Both assign the trial, attempt, sequence and time. They block while memory and
   // spool are full. They drop items of a trial that is closed or has an outcome, and Put also drops
-  // log lines beyond the attempt's budget (log_budget.h).
+  // log lines beyond the attempt's budget (LogBudget).
   void Put(int64_t trial, v1::Event event);
   void PutCheckpoint(int64_t trial, int64_t step, std::string bytes);
 

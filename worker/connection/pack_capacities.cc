@@ -1,6 +1,6 @@
-#include "worker/connection/pack_capacities.h"
-
 #include <algorithm>
+
+#include "worker/connection/lease_session.h"
 
 namespace lengthwise::worker {
 namespace {

@@ -1,10 +1,9 @@
 // Tests that no server leases a pack again that did not fit the device's memory.
-#include "worker/connection/pack_capacities.h"
-
 #include <string>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "worker/connection/lease_session.h"
 #include "worker/connection/testing/connection_fixture.h"
 
 namespace lengthwise::worker {

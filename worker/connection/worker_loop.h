@@ -19,7 +19,6 @@
 #include "proto/worker_service.grpc.pb.h"
 #include "worker/connection/backoff.h"
 #include "worker/connection/lease_session.h"
-#include "worker/connection/pack_capacities.h"
 #include "worker/connection/reachability.h"
 #include "worker/connection/server_calls.h"
 #include "worker/pack_session.h"

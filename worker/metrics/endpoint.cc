@@ -3,7 +3,7 @@
 #include <utility>
 #include <vector>
 
-#include "monitoring/worker_metrics.h"
+#include "monitoring/families.h"
 
 namespace lengthwise::worker {
 namespace {

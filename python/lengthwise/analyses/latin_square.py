@@ -1,6 +1,6 @@
 """Puzzles of the Latin square task: which cells settle one, and files of them.
 
-The rules are those of tasks/latin_square/deduction.h, which the worker makes and checks puzzles with.
+The rules are those of tasks/latin_square/puzzle.h, which the worker makes and checks puzzles with.
 """
 from __future__ import annotations
 
