@@ -43,7 +43,7 @@ namespace lengthwise::tasks {
 
 #define LENGTHWISE_DECLARE(family, name) \
   namespace family {                     \
-  const TaskEntry& name();               \
+  TaskEntry name();                      \
   }
 LENGTHWISE_TASKS(LENGTHWISE_DECLARE)
 #undef LENGTHWISE_DECLARE

@@ -26,38 +26,40 @@ size_t Rank(const TaskEntry& entry) {
                              kLevels.begin());
 }
 
-template <const TaskEntry& (*Asked)()>
+template <TaskEntry (*Made)()>
+const TaskEntry& Kept() {
+  static const TaskEntry& entry = *new TaskEntry(Made());
+  return entry;
+}
+
+template <TaskEntry (*Asked)()>
 std::unique_ptr<Task> CreateText(const catalogue::Parameters& parameters) {
-  std::unique_ptr<Task> task = Asked().create(parameters);
+  std::unique_ptr<Task> task = Kept<Asked>().create(parameters);
   return std::make_unique<TransductionText>(
       std::unique_ptr<TransductionTask>(static_cast<TransductionTask*>(task.release())));
 }
 
 // The transduction task as text.
-template <const TaskEntry& (*Asked)()>
-const TaskEntry& TextOf() {
-  static const TaskEntry& entry = *[] {
-    const TaskEntry& asked = Asked();
-    auto* made = new TaskEntry(asked);
-    made->name += "_text";
-    made->title += ", as Text";
-    made->documentation = absl::StrCat(
-        "The task ", asked.name,
-        " for networks that continue text: they read the input's tokens and \"=\", and write the "
-        "target's. An answer is right only as a whole.");
-    made->kind = TaskKind::kText;
-    made->create = CreateText<Asked>;
-    made->accuracy_title = "exact match";
-    made->random_accuracy = 0;
-    return made;
-  }();
-  return entry;
+template <TaskEntry (*Asked)()>
+TaskEntry TextOf() {
+  TaskEntry made = Kept<Asked>();
+  made.documentation = absl::StrCat(
+      "The task ", made.name,
+      " for networks that continue text: they read the input's tokens and \"=\", and write the "
+      "target's. An answer is right only as a whole.");
+  made.name += "_text";
+  made.title += ", as Text";
+  made.kind = TaskKind::kText;
+  made.create = CreateText<Asked>;
+  made.accuracy_title = "exact match";
+  made.random_accuracy = 0;
+  return made;
 }
 
-template <const TaskEntry& (*Asked)()>
+template <TaskEntry (*Asked)()>
 void AddWithText(std::vector<const TaskEntry*>& entries) {
-  entries.push_back(&Asked());
-  if (Asked().kind == TaskKind::kTransduction) entries.push_back(&TextOf<Asked>());
+  entries.push_back(&Kept<Asked>());
+  if (Kept<Asked>().kind == TaskKind::kTransduction) entries.push_back(&Kept<TextOf<Asked>>());
 }
 
 std::vector<const TaskEntry*> AllTasks() {

@@ -19,11 +19,11 @@ struct TaskEntry : catalogue::Entry {
   std::string chomsky_level;
   // Token accuracy of random guessing with the default parameters, 0 to 1.
   double random_accuracy = 0;
+  // `parameters` come from catalogue::Resolve with this entry.
+  std::unique_ptr<Task> (*create)(const catalogue::Parameters& parameters) = nullptr;
   // True if reordering the input never changes the target. Such a task needs no positional
   // information.
   bool permutation_invariant = false;
-  // `parameters` come from catalogue::Resolve with this entry.
-  std::unique_ptr<Task> (*create)(const catalogue::Parameters& parameters) = nullptr;
   // The axis of generalization: its name in a table's heading, and its label on a figure.
   std::string axis = "length";
   std::string axis_title = "input length";

@@ -246,8 +246,8 @@ std::unique_ptr<Task> Create(const catalogue::Parameters& parameters) {
 
 }  // namespace
 
-const TaskEntry& DecimalAddition() {
-  static const auto& entry = *new TaskEntry{
+TaskEntry DecimalAddition() {
+  return {
       {.name = "decimal_addition",
        .title = "Decimal Addition",
        .documentation =
@@ -314,12 +314,11 @@ const TaskEntry& DecimalAddition() {
       TaskKind::kText,
       "",
       0.0,
-      /*permutation_invariant=*/false,
       Create,
+      /*permutation_invariant=*/false,
       /*axis=*/"digits",
       /*axis_title=*/"number of digits",
       /*accuracy_title=*/"exact match"};
-  return entry;
 }
 
 }  // namespace lengthwise::tasks::addition

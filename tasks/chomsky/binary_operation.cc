@@ -77,8 +77,8 @@ class BinaryMultiplicationTask final : public BinaryOperationTask {
 
 }  // namespace
 
-const TaskEntry& BinaryAddition() {
-  static const auto& entry = *new TaskEntry{
+TaskEntry BinaryAddition() {
+  return {
       {.name = "binary_addition",
        .title = "Binary Addition",
        .documentation =
@@ -90,13 +90,11 @@ const TaskEntry& BinaryAddition() {
       TaskKind::kTransduction,
       "context-sensitive",
       0.5,
-      /*permutation_invariant=*/false,
       CreateWithoutParameters<BinaryAdditionTask>};
-  return entry;
 }
 
-const TaskEntry& BinaryMultiplication() {
-  static const auto& entry = *new TaskEntry{
+TaskEntry BinaryMultiplication() {
+  return {
       {.name = "binary_multiplication",
        .title = "Binary Multiplication",
        .documentation =
@@ -108,9 +106,7 @@ const TaskEntry& BinaryMultiplication() {
       TaskKind::kTransduction,
       "context-sensitive",
       0.5,
-      /*permutation_invariant=*/false,
       CreateWithoutParameters<BinaryMultiplicationTask>};
-  return entry;
 }
 
 }  // namespace lengthwise::tasks::chomsky

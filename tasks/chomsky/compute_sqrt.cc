@@ -28,8 +28,8 @@ class ComputeSqrtTask final : public TransductionTask {
 
 }  // namespace
 
-const TaskEntry& ComputeSqrt() {
-  static const auto& entry = *new TaskEntry{
+TaskEntry ComputeSqrt() {
+  return {
       {.name = "compute_sqrt",
        .title = "Compute Sqrt",
        .documentation = "Computes the square root of a binary number, rounded down. Both have the "
@@ -39,9 +39,7 @@ const TaskEntry& ComputeSqrt() {
       TaskKind::kTransduction,
       "context-sensitive",
       0.5,
-      /*permutation_invariant=*/false,
       CreateWithoutParameters<ComputeSqrtTask>};
-  return entry;
 }
 
 }  // namespace lengthwise::tasks::chomsky

@@ -27,8 +27,8 @@ class CycleNavigationTask final : public UniformInputTask {
 
 }  // namespace
 
-const TaskEntry& CycleNavigation() {
-  static const auto& entry = *new TaskEntry{
+TaskEntry CycleNavigation() {
+  return {
       {.name = "cycle_navigation",
        .title = "Cycle Navigation",
        .documentation =
@@ -42,12 +42,11 @@ const TaskEntry& CycleNavigation() {
       TaskKind::kTransduction,
       "regular",
       0.2,
-      /*permutation_invariant=*/true,
       [](const catalogue::Parameters& parameters) -> std::unique_ptr<Task> {
         return std::make_unique<CycleNavigationTask>(
             static_cast<int32_t>(parameters.Int("modulus")));
-      }};
-  return entry;
+      },
+      /*permutation_invariant=*/true};
 }
 
 }  // namespace lengthwise::tasks::chomsky

@@ -24,8 +24,8 @@ class EvenPairsTask final : public UniformInputTask {
 
 }  // namespace
 
-const TaskEntry& EvenPairs() {
-  static const auto& entry = *new TaskEntry{
+TaskEntry EvenPairs() {
+  return {
       {.name = "even_pairs",
        .title = "Even Pairs",
        .documentation = "Counts unequal neighbours (01 or 10): 0 if their number is even, 1 if it "
@@ -34,9 +34,7 @@ const TaskEntry& EvenPairs() {
       TaskKind::kTransduction,
       "regular",
       0.5,
-      /*permutation_invariant=*/false,
       CreateWithoutParameters<EvenPairsTask>};
-  return entry;
 }
 
 }  // namespace lengthwise::tasks::chomsky

@@ -50,8 +50,8 @@ class MissingDuplicateStringTask final : public TransductionTask {
 
 }  // namespace
 
-const TaskEntry& MissingDuplicateString() {
-  static const auto& entry = *new TaskEntry{
+TaskEntry MissingDuplicateString() {
+  return {
       {.name = "missing_duplicate_string",
        .title = "Missing Duplicate",
        .documentation = "Finds the bit that was replaced by 2 in a bit string written twice. "
@@ -62,9 +62,7 @@ const TaskEntry& MissingDuplicateString() {
       TaskKind::kTransduction,
       "context-sensitive",
       0.5,
-      /*permutation_invariant=*/false,
       CreateWithoutParameters<MissingDuplicateStringTask>};
-  return entry;
 }
 
 }  // namespace lengthwise::tasks::chomsky

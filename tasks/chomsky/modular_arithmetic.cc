@@ -52,22 +52,19 @@ class ModularArithmeticTask final : public TransductionTask {
 
 }  // namespace
 
-const TaskEntry& ModularArithmetic() {
-  static const auto& entry = *new TaskEntry{
-      {.name = "modular_arithmetic",
-       .title = "Modular Arithmetic (Simple)",
-       .documentation = "Evaluates digits joined by + (5), - (6) and * (7), modulo 5; products "
-                        "first. Ruoss et al. 2023, Table 1. Digits and operators are uniform. "
-                        "Samples of even lengths are one token shorter.",
-       .parameters = {ModulusParameter()}},
-      TaskKind::kTransduction,
-      "regular",
-      0.2,
-      /*permutation_invariant=*/false,
-      [](const catalogue::Parameters& parameters) -> std::unique_ptr<Task> {
-        return std::make_unique<ModularArithmeticTask>(Modulus(parameters));
-      }};
-  return entry;
+TaskEntry ModularArithmetic() {
+  return {{.name = "modular_arithmetic",
+           .title = "Modular Arithmetic (Simple)",
+           .documentation = "Evaluates digits joined by + (5), - (6) and * (7), modulo 5; products "
+                            "first. Ruoss et al. 2023, Table 1. Digits and operators are uniform. "
+                            "Samples of even lengths are one token shorter.",
+           .parameters = {ModulusParameter()}},
+          TaskKind::kTransduction,
+          "regular",
+          0.2,
+          [](const catalogue::Parameters& parameters) -> std::unique_ptr<Task> {
+            return std::make_unique<ModularArithmeticTask>(Modulus(parameters));
+          }};
 }
 
 }  // namespace lengthwise::tasks::chomsky

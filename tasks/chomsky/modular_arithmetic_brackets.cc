@@ -33,8 +33,8 @@ class ModularArithmeticBracketsTask final : public TransductionTask {
 
 }  // namespace
 
-const TaskEntry& ModularArithmeticBrackets() {
-  static const auto& entry = *new TaskEntry{
+TaskEntry ModularArithmeticBrackets() {
+  return {
       {.name = "modular_arithmetic_brackets",
        .title = "Modular Arithmetic",
        .documentation =
@@ -50,12 +50,10 @@ const TaskEntry& ModularArithmeticBrackets() {
       TaskKind::kTransduction,
       "deterministic context-free",
       0.2,
-      /*permutation_invariant=*/false,
       [](const catalogue::Parameters& parameters) -> std::unique_ptr<Task> {
         return std::make_unique<ModularArithmeticBracketsTask>(Modulus(parameters),
                                                                parameters.Bool("multiplication"));
       }};
-  return entry;
 }
 
 }  // namespace lengthwise::tasks::chomsky

@@ -22,18 +22,16 @@ class ParityCheckTask final : public UniformInputTask {
 
 }  // namespace
 
-const TaskEntry& ParityCheck() {
-  static const auto& entry =
-      *new TaskEntry{{.name = "parity_check",
-                      .title = "Parity Check",
-                      .documentation = "Counts the ones modulo 2. Ruoss et al. 2023, Table 1. "
-                                       "Input bits are independent and uniform."},
-                     TaskKind::kTransduction,
-                     "regular",
-                     0.5,
-                     /*permutation_invariant=*/true,
-                     CreateWithoutParameters<ParityCheckTask>};
-  return entry;
+TaskEntry ParityCheck() {
+  return {{.name = "parity_check",
+           .title = "Parity Check",
+           .documentation = "Counts the ones modulo 2. Ruoss et al. 2023, Table 1. "
+                            "Input bits are independent and uniform."},
+          TaskKind::kTransduction,
+          "regular",
+          0.5,
+          CreateWithoutParameters<ParityCheckTask>,
+          /*permutation_invariant=*/true};
 }
 
 }  // namespace lengthwise::tasks::chomsky

@@ -53,8 +53,8 @@ class SolveEquationTask final : public TransductionTask {
 
 }  // namespace
 
-const TaskEntry& SolveEquation() {
-  static const auto& entry = *new TaskEntry{
+TaskEntry SolveEquation() {
+  return {
       {.name = "solve_equation",
        .title = "Solve Equation",
        .documentation =
@@ -65,11 +65,9 @@ const TaskEntry& SolveEquation() {
       TaskKind::kTransduction,
       "deterministic context-free",
       0.2,
-      /*permutation_invariant=*/false,
       [](const catalogue::Parameters& parameters) -> std::unique_ptr<Task> {
         return std::make_unique<SolveEquationTask>(Modulus(parameters));
       }};
-  return entry;
 }
 
 }  // namespace lengthwise::tasks::chomsky

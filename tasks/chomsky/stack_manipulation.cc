@@ -54,8 +54,8 @@ class StackManipulationTask final : public TransductionTask {
 
 }  // namespace
 
-const TaskEntry& StackManipulation() {
-  static const auto& entry = *new TaskEntry{
+TaskEntry StackManipulation() {
+  return {
       {.name = "stack_manipulation",
        .title = "Stack Manipulation",
        .documentation =
@@ -66,9 +66,7 @@ const TaskEntry& StackManipulation() {
       TaskKind::kTransduction,
       "deterministic context-free",
       0.5,
-      /*permutation_invariant=*/false,
       CreateWithoutParameters<StackManipulationTask>};
-  return entry;
 }
 
 }  // namespace lengthwise::tasks::chomsky

@@ -89,54 +89,45 @@ std::unique_ptr<Task> Create(const catalogue::Parameters& parameters) {
 
 }  // namespace
 
-const TaskEntry& CopyString() {
-  static const auto& entry =
-      *new TaskEntry{{.name = "copy_string",
-                      .title = "Copy String",
-                      .documentation = "Writes the input. Zhou et al. 2023, \"What Algorithms can "
-                                       "Transformers Learn?\" (arXiv 2310.16028); Fan et al. 2024 "
-                                       "(2409.15647). Input tokens are independent and uniform.",
-                      .parameters = {VocabularyParameter(2)}},
-                     TaskKind::kTransduction,
-                     "",
-                     0.5,
-                     /*permutation_invariant=*/false,
-                     Create<CopyStringTask>};
-  return entry;
+TaskEntry CopyString() {
+  return {{.name = "copy_string",
+           .title = "Copy String",
+           .documentation = "Writes the input. Zhou et al. 2023, \"What Algorithms can "
+                            "Transformers Learn?\" (arXiv 2310.16028); Fan et al. 2024 "
+                            "(2409.15647). Input tokens are independent and uniform.",
+           .parameters = {VocabularyParameter(2)}},
+          TaskKind::kTransduction,
+          "",
+          0.5,
+          Create<CopyStringTask>};
 }
 
-const TaskEntry& ReverseString() {
-  static const auto& entry =
-      *new TaskEntry{{.name = "reverse_string",
-                      .title = "Reverse String",
-                      .documentation = "Reverses the input. Ruoss et al. 2023, Table 1. Input "
-                                       "tokens are independent and uniform.",
-                      .parameters = {VocabularyParameter(2)}},
-                     TaskKind::kTransduction,
-                     "deterministic context-free",
-                     0.5,
-                     /*permutation_invariant=*/false,
-                     Create<ReverseStringTask>};
-  return entry;
+TaskEntry ReverseString() {
+  return {{.name = "reverse_string",
+           .title = "Reverse String",
+           .documentation = "Reverses the input. Ruoss et al. 2023, Table 1. Input "
+                            "tokens are independent and uniform.",
+           .parameters = {VocabularyParameter(2)}},
+          TaskKind::kTransduction,
+          "deterministic context-free",
+          0.5,
+          Create<ReverseStringTask>};
 }
 
-const TaskEntry& DuplicateString() {
-  static const auto& entry =
-      *new TaskEntry{{.name = "duplicate_string",
-                      .title = "Duplicate String",
-                      .documentation = "Writes the input twice. Ruoss et al. 2023, Table 1. Input "
-                                       "tokens are independent and uniform.",
-                      .parameters = {VocabularyParameter(2)}},
-                     TaskKind::kTransduction,
-                     "context-sensitive",
-                     0.5,
-                     /*permutation_invariant=*/false,
-                     Create<DuplicateStringTask>};
-  return entry;
+TaskEntry DuplicateString() {
+  return {{.name = "duplicate_string",
+           .title = "Duplicate String",
+           .documentation = "Writes the input twice. Ruoss et al. 2023, Table 1. Input "
+                            "tokens are independent and uniform.",
+           .parameters = {VocabularyParameter(2)}},
+          TaskKind::kTransduction,
+          "context-sensitive",
+          0.5,
+          Create<DuplicateStringTask>};
 }
 
-const TaskEntry& OddsFirst() {
-  static const auto& entry = *new TaskEntry{
+TaskEntry OddsFirst() {
+  return {
       {.name = "odds_first",
        .title = "Odds First",
        .documentation = "Writes the tokens at odd positions, then those at even positions, counted "
@@ -146,24 +137,20 @@ const TaskEntry& OddsFirst() {
       TaskKind::kTransduction,
       "context-sensitive",
       0.5,
-      /*permutation_invariant=*/false,
       Create<OddsFirstTask>};
-  return entry;
 }
 
-const TaskEntry& BucketSort() {
-  static const auto& entry =
-      *new TaskEntry{{.name = "bucket_sort",
-                      .title = "Bucket Sort",
-                      .documentation = "Sorts the input's tokens in ascending order. Ruoss et al. "
-                                       "2023, Table 1. Input tokens are independent and uniform.",
-                      .parameters = {VocabularyParameter(5)}},
-                     TaskKind::kTransduction,
-                     "context-sensitive",
-                     0.2,
-                     /*permutation_invariant=*/true,
-                     Create<BucketSortTask>};
-  return entry;
+TaskEntry BucketSort() {
+  return {{.name = "bucket_sort",
+           .title = "Bucket Sort",
+           .documentation = "Sorts the input's tokens in ascending order. Ruoss et al. "
+                            "2023, Table 1. Input tokens are independent and uniform.",
+           .parameters = {VocabularyParameter(5)}},
+          TaskKind::kTransduction,
+          "context-sensitive",
+          0.2,
+          Create<BucketSortTask>,
+          /*permutation_invariant=*/true};
 }
 
 }  // namespace lengthwise::tasks::chomsky

@@ -218,8 +218,8 @@ std::unique_ptr<Task> Create(const catalogue::Parameters& parameters) {
 
 }  // namespace
 
-const TaskEntry& LatinSquare() {
-  static const auto& entry = *new TaskEntry{
+TaskEntry LatinSquare() {
+  return {
       {.name = "latin_square",
        .title = "Latin Square Task",
        .documentation =
@@ -292,14 +292,13 @@ const TaskEntry& LatinSquare() {
       TaskKind::kPuzzle,
       "",
       0.25,
-      /*permutation_invariant=*/false,
       Create,
+      /*permutation_invariant=*/false,
       /*axis=*/"vectors",
       /*axis_title=*/"number of vectors",
       /*accuracy_title=*/"accuracy",
       // Validation puzzles differ from all training puzzles, so none of the axis counts as seen.
       /*seen_up_to=*/0};
-  return entry;
 }
 
 }  // namespace lengthwise::tasks::latin_square

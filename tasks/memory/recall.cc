@@ -226,8 +226,8 @@ class SelectiveCopyTask final : public TransductionTask {
 
 }  // namespace
 
-const TaskEntry& AssociativeRecall() {
-  static const auto& entry = *new TaskEntry{
+TaskEntry AssociativeRecall() {
+  return {
       {.name = "associative_recall",
        .title = "Associative Recall",
        .documentation =
@@ -273,7 +273,6 @@ const TaskEntry& AssociativeRecall() {
       TaskKind::kTransduction,
       "",
       1.0 / 256,
-      /*permutation_invariant=*/false,
       [](const catalogue::Parameters& parameters) -> std::unique_ptr<Task> {
         return std::make_unique<AssociativeRecallTask>(
             RecallSettings{.vocabulary = static_cast<int32_t>(parameters.Int("vocabulary")),
@@ -283,11 +282,10 @@ const TaskEntry& AssociativeRecall() {
                            .compositional = parameters.Bool("compositional"),
                            .random_fillers = parameters.Bool("random_fillers")});
       }};
-  return entry;
 }
 
-const TaskEntry& FlipFlop() {
-  static const auto& entry = *new TaskEntry{
+TaskEntry FlipFlop() {
+  return {
       {.name = "flip_flop",
        .title = "Flip-Flop Language",
        .documentation =
@@ -304,15 +302,13 @@ const TaskEntry& FlipFlop() {
       TaskKind::kTransduction,
       "regular",
       0.5,
-      /*permutation_invariant=*/false,
       [](const catalogue::Parameters& parameters) -> std::unique_ptr<Task> {
         return std::make_unique<FlipFlopTask>(parameters.Double("ignore"));
       }};
-  return entry;
 }
 
-const TaskEntry& SelectiveCopy() {
-  static const auto& entry = *new TaskEntry{
+TaskEntry SelectiveCopy() {
+  return {
       {.name = "selective_copy",
        .title = "Selective Copying",
        .documentation =
@@ -333,12 +329,10 @@ const TaskEntry& SelectiveCopy() {
       TaskKind::kTransduction,
       "",
       1.0 / 14,
-      /*permutation_invariant=*/false,
       [](const catalogue::Parameters& parameters) -> std::unique_ptr<Task> {
         return std::make_unique<SelectiveCopyTask>(
             static_cast<int32_t>(parameters.Int("vocabulary")), parameters.Int("tokens"));
       }};
-  return entry;
 }
 
 }  // namespace lengthwise::tasks::memory

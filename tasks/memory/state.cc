@@ -154,8 +154,8 @@ class WordProblemTask final : public chomsky::UniformInputTask {
 
 }  // namespace
 
-const TaskEntry& Counting() {
-  static const auto& entry = *new TaskEntry{
+TaskEntry Counting() {
+  return {
       {.name = "counting",
        .title = "Counting",
        .documentation =
@@ -177,16 +177,14 @@ const TaskEntry& Counting() {
       TaskKind::kTransduction,
       "regular",
       0.1,
-      /*permutation_invariant=*/false,
       [](const catalogue::Parameters& parameters) -> std::unique_ptr<Task> {
         return std::make_unique<CountingTask>(static_cast<int32_t>(parameters.Int("items")),
                                               static_cast<int32_t>(parameters.Int("modulus")));
       }};
-  return entry;
 }
 
-const TaskEntry& DigitSum() {
-  static const auto& entry = *new TaskEntry{
+TaskEntry DigitSum() {
+  return {
       {.name = "digit_sum",
        .title = "Sum of Digits",
        .documentation =
@@ -196,13 +194,12 @@ const TaskEntry& DigitSum() {
       TaskKind::kTransduction,
       "",
       0.1,
-      /*permutation_invariant=*/true,
-      CreateWithoutParameters<DigitSumTask>};
-  return entry;
+      CreateWithoutParameters<DigitSumTask>,
+      /*permutation_invariant=*/true};
 }
 
-const TaskEntry& WordProblem() {
-  static const auto& entry = *new TaskEntry{
+TaskEntry WordProblem() {
+  return {
       {.name = "word_problem",
        .title = "Word Problem",
        .documentation =
@@ -219,11 +216,9 @@ const TaskEntry& WordProblem() {
       TaskKind::kTransduction,
       "regular",
       1.0 / 120,
-      /*permutation_invariant=*/false,
       [](const catalogue::Parameters& parameters) -> std::unique_ptr<Task> {
         return std::make_unique<WordProblemTask>(GroupOf(parameters.String("group")));
       }};
-  return entry;
 }
 
 }  // namespace lengthwise::tasks::memory

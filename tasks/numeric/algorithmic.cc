@@ -137,9 +137,9 @@ std::unique_ptr<Task> Create(const catalogue::Parameters& parameters) {
 }
 
 template <Function function>
-const TaskEntry* Entry(std::string name, std::string title, const std::string& what,
-                       bool permutation_invariant) {
-  return new TaskEntry{
+TaskEntry Entry(std::string name, std::string title, const std::string& what,
+                bool permutation_invariant) {
+  return {
       {.name = std::move(name),
        .title = std::move(title),
        .documentation = absl::StrCat(
@@ -167,8 +167,8 @@ const TaskEntry* Entry(std::string name, std::string title, const std::string& w
       TaskKind::kRegression,
       "",
       0.0,
-      permutation_invariant,
       Create<function>,
+      permutation_invariant,
       /*axis=*/"scale",
       /*axis_title=*/"scale of the numbers",
       /*accuracy_title=*/"accuracy by closeness",
@@ -179,42 +179,33 @@ const TaskEntry* Entry(std::string name, std::string title, const std::string& w
 
 }  // namespace
 
-const TaskEntry& CumulativeSum() {
-  static const TaskEntry& entry =
-      *Entry<Sum>("cumulative_sum", "Cumulative Sum", "Sums of the first 1, 2, ..., n numbers.",
-                  /*permutation_invariant=*/false);
-  return entry;
+TaskEntry CumulativeSum() {
+  return Entry<Sum>("cumulative_sum", "Cumulative Sum", "Sums of the first 1, 2, ..., n numbers.",
+                    /*permutation_invariant=*/false);
 }
 
-const TaskEntry& CumulativeMin() {
-  static const TaskEntry& entry =
-      *Entry<Min>("cumulative_min", "Cumulative Min", "Minima of the first 1, 2, ..., n numbers.",
-                  /*permutation_invariant=*/false);
-  return entry;
+TaskEntry CumulativeMin() {
+  return Entry<Min>("cumulative_min", "Cumulative Min", "Minima of the first 1, 2, ..., n numbers.",
+                    /*permutation_invariant=*/false);
 }
 
-const TaskEntry& CumulativeMedian() {
-  static const TaskEntry& entry =
-      *Entry<Median>("cumulative_median", "Cumulative Median",
-                     "Medians of the first 1, 2, ..., n numbers. An even count takes the mean of "
-                     "the two middle numbers.",
-                     /*permutation_invariant=*/false);
-  return entry;
+TaskEntry CumulativeMedian() {
+  return Entry<Median>("cumulative_median", "Cumulative Median",
+                       "Medians of the first 1, 2, ..., n numbers. An even count takes the mean of "
+                       "the two middle numbers.",
+                       /*permutation_invariant=*/false);
 }
 
-const TaskEntry& CumulativeMaxSumSubarray() {
-  static const TaskEntry& entry = *Entry<MaxSumSubarray>(
+TaskEntry CumulativeMaxSumSubarray() {
+  return Entry<MaxSumSubarray>(
       "cumulative_max_sum_subarray", "Cumulative Max Sum Subarray",
       "Largest sums of a contiguous, non-empty subarray of the first 1, 2, ..., n numbers.",
       /*permutation_invariant=*/false);
-  return entry;
 }
 
-const TaskEntry& Sorting() {
-  static const TaskEntry& entry =
-      *Entry<Sort>("sorting", "Sorting", "Sorts n numbers in ascending order.",
-                   /*permutation_invariant=*/true);
-  return entry;
+TaskEntry Sorting() {
+  return Entry<Sort>("sorting", "Sorting", "Sorts n numbers in ascending order.",
+                     /*permutation_invariant=*/true);
 }
 
 }  // namespace lengthwise::tasks::numeric

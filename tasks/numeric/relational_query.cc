@@ -300,8 +300,8 @@ std::string RelationalText(absl::Span<const double> inputs, absl::Span<const int
   return text;
 }
 
-const TaskEntry& RelationalQuery() {
-  static const auto& entry = *new TaskEntry{
+TaskEntry RelationalQuery() {
+  return {
       {.name = "relational_query",
        .title = "Relational Query",
        .documentation =
@@ -358,8 +358,8 @@ const TaskEntry& RelationalQuery() {
       TaskKind::kRegression,
       "",
       0.0,
-      /*permutation_invariant=*/false,
       Create,
+      /*permutation_invariant=*/false,
       /*axis=*/"scale",
       /*axis_title=*/"scale of the numbers",
       /*accuracy_title=*/"accuracy by closeness",
@@ -367,7 +367,6 @@ const TaskEntry& RelationalQuery() {
       /*seen_up_to=*/0,
       /*compared_by_loss=*/true,
       /*loss_title=*/"mean squared error"};
-  return entry;
 }
 
 }  // namespace lengthwise::tasks::numeric
