@@ -4,21 +4,111 @@
 #define LENGTHWISE_SERVER_COORDINATION_EVENT_LOG_H_
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "platform/mutex.h"
 #include "proto/event.pb.h"
 #include "server/coordination/ledger.h"
-#include "server/coordination/recent_pages.h"
 #include "server/coordination/running_trials.h"
-#include "server/coordination/subscriptions.h"
 #include "server/storage/storage.h"
 
 namespace lengthwise::server {
+
+struct EventPage {
+  std::vector<v1::Event> events;  // in ascending order of position
+  // Start position of the next page.
+  int64_t next_position = 0;
+  // `at_end`: no committed event lies beyond this page, and `unfinished_trials` trials have not
+  // ended.
+  bool at_end = false;
+  int64_t unfinished_trials = 0;
+};
+
+// A cache of pages of events, for many watchers that read the same page. A page is served until its
+// experiment changes. It holds a few pages regardless of the number of watchers. Thread-safe.
+class RecentPages {
+ public:
+  struct Key {
+    // Name of an experiment or a trial.
+    std::string name;
+    int64_t start_position = 0;
+    int64_t max_events = 0;
+    bool log_only = false;
+    bool operator==(const Key&) const = default;
+  };
+  // The version of an experiment that a page is read at.
+  struct Ticket {
+    int64_t changes = 0;
+  };
+
+  // Returns the page, or a ticket with which the caller may add it after reading it. Anything read
+  // after this call is at least as new as the ticket.
+  std::optional<EventPage> Find(absl::string_view experiment, const Key& key, Ticket& ticket);
+  // Discards the page if the experiment has changed since the ticket.
+  void Add(absl::string_view experiment, const Key& key, const Ticket& ticket,
+           const EventPage& page);
+
+  // Called after a commit, before its subscribers are woken.
+  void Changed(absl::string_view experiment);
+
+ private:
+  struct Entry {
+    std::string experiment;
+    Key key;
+    EventPage page;
+  };
+
+  platform::Mutex mutex_;
+  // Version of each experiment that has been read. An experiment that was never read has no entry.
+  absl::flat_hash_map<std::string, int64_t> changes_ ABSL_GUARDED_BY(mutex_);
+  int64_t next_change_ ABSL_GUARDED_BY(mutex_) = 1;
+  std::deque<Entry> entries_ ABSL_GUARDED_BY(mutex_);  // newest first
+};
+
+// A subscription. It ends when this object is destroyed.
+class Subscription {
+ public:
+  virtual ~Subscription() = default;
+};
+
+// Callbacks that are run when an experiment changes. Thread-safe. Must outlive its subscriptions.
+class Subscriptions {
+ public:
+  // `experiment` is an id. The callbacks run under the subscription's lock. They must not destroy
+  // the subscription, nor take a lock that another thread holds while destroying it.
+  std::unique_ptr<Subscription> Subscribe(absl::string_view experiment, std::function<void()> wake,
+                                          std::function<void(const v1::TrialProgress&)> progress);
+
+  // Number of active subscriptions.
+  int64_t size();
+
+  void Wake(absl::string_view experiment);
+  void Progress(absl::string_view experiment, const v1::TrialProgress& progress);
+
+ private:
+  struct Subscriber {
+    platform::Mutex mutex;
+    bool active ABSL_GUARDED_BY(mutex) = true;
+    std::function<void()> wake;
+    std::function<void(const v1::TrialProgress&)> progress;
+  };
+  class Handle;
+
+  std::vector<std::shared_ptr<Subscriber>> SubscribersOf(absl::string_view experiment);
+
+  platform::Mutex mutex_;
+  absl::flat_hash_map<std::string, std::vector<std::shared_ptr<Subscriber>>> subscribers_
+      ABSL_GUARDED_BY(mutex_);
+};
 
 // Thread-safe. Reads block on the store, on the caller's thread, and see only committed events.
 class EventLog {

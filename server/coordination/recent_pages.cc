@@ -1,4 +1,4 @@
-#include "server/coordination/recent_pages.h"
+#include "server/coordination/event_log.h"
 
 namespace lengthwise::server {
 namespace {

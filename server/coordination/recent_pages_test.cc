@@ -1,8 +1,7 @@
-#include "server/coordination/recent_pages.h"
-
 #include <string>
 
 #include "gtest/gtest.h"
+#include "server/coordination/event_log.h"
 
 namespace lengthwise::server {
 namespace {

@@ -1,6 +1,6 @@
-#include "server/coordination/subscriptions.h"
-
 #include <utility>
+
+#include "server/coordination/event_log.h"
 
 namespace lengthwise::server {
 
