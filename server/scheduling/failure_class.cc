@@ -3,7 +3,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "server/scheduling/trial_past.h"
+#include "server/scheduling/scheduler.h"
 
 namespace lengthwise::server {
 

@@ -1,5 +1,5 @@
 #include "gtest/gtest.h"
-#include "server/scheduling/trial_past.h"
+#include "server/scheduling/scheduler.h"
 
 namespace lengthwise::server {
 namespace {

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "server/scheduling/trial_past.h"
 
 namespace lengthwise::server {
 namespace {

@@ -49,6 +49,10 @@ namespace lengthwise::server {
 // Fencing token of a lease. Ascends over all leases, from 1; 0 for none.
 using Token = int64_t;
 
+// The reason without the parts that differ between failures of one cause: each word that contains a
+// digit (a count, a size, an address, a host's number) becomes "#". At most 200 bytes.
+std::string FailureClass(absl::string_view reason);
+
 // A trial that has not ended, as the scheduler keeps it.
 struct ScheduledTrial {
   TrialKey key = 0;

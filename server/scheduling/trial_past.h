@@ -1,11 +1,10 @@
-// TrialPast: what the scheduler decides by and the store keeps. Classes of failures.
+// TrialPast: what the scheduler decides by and the store keeps.
 #ifndef LENGTHWISE_SERVER_SCHEDULING_TRIAL_PAST_H_
 #define LENGTHWISE_SERVER_SCHEDULING_TRIAL_PAST_H_
 
 #include <cstdint>
 #include <string>
 
-#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 
 namespace lengthwise::server {
@@ -29,10 +28,6 @@ struct TrialPast {
   // Earliest time of the next lease. The epoch: at once.
   absl::Time not_before = absl::UnixEpoch();
 };
-
-// The reason without the parts that differ between failures of one cause: each word that contains a
-// digit (a count, a size, an address, a host's number) becomes "#". At most 200 bytes.
-std::string FailureClass(absl::string_view reason);
 
 }  // namespace lengthwise::server
 
