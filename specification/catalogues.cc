@@ -6,20 +6,20 @@
 namespace lengthwise::specification {
 namespace {
 
-std::string Text(const YAML::Node& node) { return node.as<std::string>(""); }
+std::string FieldText(const YAML::Node& node) { return node.as<std::string>(""); }
 
 const ProtocolEntry* ReadProtocol(const char* text) {
   const YAML::Node file = YAML::Load(text);
-  auto* entry = new ProtocolEntry{{.name = Text(file["name"]),
-                                   .title = Text(file["title"]),
-                                   .documentation = Text(file["documentation"])},
-                                  Text(file["defaults"])};
+  auto* entry = new ProtocolEntry{{.name = FieldText(file["name"]),
+                                   .title = FieldText(file["title"]),
+                                   .documentation = FieldText(file["documentation"])},
+                                  FieldText(file["defaults"])};
   if (const YAML::Node code = file["reference_code"]) {
     ReferenceCode& readings = entry->reference_code.emplace();
-    readings.components = Text(code["components"]);
-    readings.several_lengths = Text(code["several_lengths"]);
+    readings.components = FieldText(code["components"]);
+    readings.several_lengths = FieldText(code["several_lengths"]);
     for (const auto& networks : code["networks_with_encodings"]) {
-      readings.networks_with_encodings.push_back(Text(networks));
+      readings.networks_with_encodings.push_back(FieldText(networks));
     }
   }
   return entry;
