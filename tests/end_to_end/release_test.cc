@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -19,6 +20,7 @@
 namespace lengthwise::end_to_end {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 constexpr absl::Duration kLease = absl::Seconds(10);
@@ -47,14 +49,25 @@ class ReleaseTest : public testing::Test {
     std::filesystem::create_directories(directory_);
   }
 
-  // Returns the client's output. The command must succeed.
-  std::string Ask(const std::string& client, const Server& server,
-                  std::vector<std::string> arguments) {
+  Result Run(const std::string& client, const Server& server, std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), client);
     arguments.insert(arguments.end(), {"--server", server.address()});
-    const Result result = RunProgram(arguments, directory_ + "/output");
-    EXPECT_EQ(result.code, 0) << arguments[1] << ": " << result.output;
+    return RunProgram(arguments, directory_ + "/output");
+  }
+
+  // Returns the client's output. The command must succeed.
+  std::string Ask(const std::string& client, const Server& server,
+                  const std::vector<std::string>& arguments) {
+    const Result result = Run(client, server, arguments);
+    EXPECT_EQ(result.code, 0) << arguments[0] << ": " << result.output;
     return result.output;
+  }
+
+  // Returns the path of a new file in the test's directory.
+  std::string Write(const std::string& name, const std::string& text) {
+    const std::string path = absl::StrCat(directory_, "/", name);
+    std::ofstream(path) << text;
+    return path;
   }
 
   // Submits an experiment, trains it and returns its results as CSV.
@@ -62,8 +75,7 @@ class ReleaseTest : public testing::Test {
     Server server(directory_, kLease, {}, programs.server);
     server.Start();
     const auto worker = StartWorker(server, directory_, programs.worker);
-    std::ofstream(directory_ + "/tiny.yaml") << kTinySpecification;
-    Ask(programs.client, server, {"submit", directory_ + "/tiny.yaml", "--watch"});
+    Ask(programs.client, server, {"submit", Write("tiny.yaml", kTinySpecification), "--watch"});
     EXPECT_THAT(Ask(programs.client, server, {"list"}), HasSubstr("tiny-1"));
     Ask(programs.client, server, {"show", "tiny-1/0"});
     Ask(programs.client, server, {"logs", "tiny-1/0"});
@@ -102,8 +114,46 @@ TEST_F(ReleaseTest, OldClientAsksThisServer) {
   EXPECT_THAT(Train({kServer, kWorker, old_.client}), HasSubstr("tiny-1"));
 }
 
+// docs/releasing.md names these commands.
 TEST_F(ReleaseTest, ThisClientAsksAnOldServer) {
-  EXPECT_THAT(Train({old_.server, old_.worker, kClient}), HasSubstr("tiny-1"));
+  Server server(directory_, kLease, {}, old_.server);
+  server.Start();
+  const auto worker = StartWorker(server, directory_, old_.worker);
+  const std::string tiny = Write("tiny.yaml", kTinySpecification);
+  EXPECT_THAT(Ask(kClient, server, {"submit", tiny, "--watch"}),
+              AllOf(HasSubstr("Submitted tiny-1"), HasSubstr("step 10/10"), HasSubstr("done")));
+  EXPECT_THAT(Ask(kClient, server, {"list"}), HasSubstr("tiny-1"));
+  EXPECT_THAT(Ask(kClient, server, {"workers"}), HasSubstr("idle"));
+  EXPECT_THAT(Ask(kClient, server, {"storage"}), HasSubstr("database"));
+  EXPECT_THAT(Ask(kClient, server, {"auth", "whoami"}), HasSubstr("anonymous (admin)"));
+  EXPECT_THAT(Ask(kClient, server, {"doctor"}), HasSubstr("the server 0.1.0"));
+  Ask(kClient, server, {"backup", "nightly"});
+
+  // The server finds names of experiments and trials for clients since 0.3.0.
+  for (const std::vector<std::string>& command : std::vector<std::vector<std::string>>{
+           {"show", "tiny-1"},
+           {"show", "tiny-1/0"},
+           {"logs", "tiny-1/0"},
+           {"watch", "tiny-1"},
+           {"results", "tiny-1", "--output", "csv"},
+           {"cancel", "tiny-1", "--yes"},
+           {"delete", "tiny-1", "--yes"},
+       }) {
+    const Result result = Run(kClient, server, command);
+    EXPECT_EQ(result.code, 1) << command[0];
+    EXPECT_THAT(result.output, HasSubstr("is of an older release without this call; upgrade the "
+                                         "server, or use a client of its release"))
+        << command[0];
+  }
+  const std::string newer = absl::StrReplaceAll(
+      kTinySpecification, {{"{name: encoder, blocks: 1, heads: 2, d_model: 16}", "lstm"}});
+  const Result result = Run(kClient, server, {"submit", Write("newer.yaml", newer)});
+  EXPECT_EQ(result.code, 2);
+  EXPECT_THAT(result.output, HasSubstr("the server is of an older release; upgrade the server"));
+  EXPECT_THAT(Ask(old_.client, server, {"results", "tiny", "--output", "csv"}),
+              HasSubstr("tiny-1"));
+  worker->Terminate(kDeadline);
+  server.Kill();
 }
 
 // It does not know the call of this worker.
@@ -114,10 +164,14 @@ TEST_F(ReleaseTest, OldServerIsToBeUpgraded) {
 }
 
 TEST_F(ReleaseTest, OldDataDirectoryOpens) {
-  const std::string before = Train({old_.server, old_.worker, kClient});
+  const std::string before = Train(old_);
+  EXPECT_THAT(before, HasSubstr("tiny-1"));
   Server server(directory_, kLease);
   server.Start();
-  EXPECT_EQ(Ask(kClient, server, {"results", "tiny", "--output", "csv"}), before);
+  for (const std::string& client : {old_.client, std::string(kClient)}) {
+    EXPECT_EQ(Ask(client, server, {"results", "tiny", "--output", "csv"}), before) << client;
+  }
+  EXPECT_THAT(Ask(kClient, server, {"show", "tiny-1/0"}), HasSubstr("lengthwise 0.1.0"));
   // Writes to it, too.
   Ask(kClient, server, {"submit", directory_ + "/tiny.yaml"});
   EXPECT_THAT(Ask(kClient, server, {"list"}), HasSubstr("tiny-2"));
