@@ -33,17 +33,17 @@ class DiskFault {
   // Takes the result of a write.
   void Note(const absl::Status& written) {
     platform::MutexLock lock(mutex_);
-    text_ = std::string(written.message());
+    written_ = written;
   }
-  // The error of the last write; empty if it succeeded.
-  std::string text() const {
+  // The result of the last write.
+  absl::Status written() const {
     platform::MutexLock lock(mutex_);
-    return text_;
+    return written_;
   }
 
  private:
   mutable platform::Mutex mutex_;
-  std::string text_ ABSL_GUARDED_BY(mutex_);
+  absl::Status written_ ABSL_GUARDED_BY(mutex_);
 };
 
 // One upload in progress. An upload that is not finished is discarded.
@@ -91,8 +91,8 @@ class Artifacts {
   // Verifies the newest checkpoint of a trial and opens it, or with `is_network` the archive of its
   // network. NOT_FOUND if the trial does not exist or has none.
   absl::StatusOr<OpenedModel> OpenModel(absl::string_view trial, bool is_network = false);
-  // Why the last checkpoint could not be written; empty if it was.
-  std::string fault() const { return fault_.text(); }
+  // Why the last checkpoint could not be written; OK if it was.
+  absl::Status fault() const { return fault_.written(); }
   // Number and total bytes of the files of examples stored since the start.
   int64_t stored_files() const { return stored_files_; }
   int64_t stored_file_bytes() const { return stored_file_bytes_; }

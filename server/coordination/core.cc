@@ -217,6 +217,9 @@ Core::Core(const CoreOptions& options, Dependencies dependencies,
              .commit_failed = [this](const absl::Status& status) { CommitFailed(status); },
              .find_room =
                  [this] {
+                   // Until a checkpoint is written, its worker may send nothing else, so that no
+                   // commit fails.
+                   if (absl::IsResourceExhausted(artifacts_.fault())) reserve_->GiveUp();
                    reserve_->Take();
                    return reserve_->room();
                  },
@@ -275,12 +278,12 @@ void Core::Expire(Ledger::Expiry expiry) {
 }
 
 std::string Core::Fault(bool running) const {
-  std::string fault = commit_fault_.text();
-  if (fault.empty() && running) fault = artifacts_.fault();
-  if (fault.empty()) fault = std::string(reserve_->room().message());
-  return fault.empty()
-             ? ""
-             : absl::StrCat("waits, because the server cannot store its progress: ", fault);
+  absl::Status fault = commit_fault_.written();
+  if (fault.ok() && running) fault = artifacts_.fault();
+  if (fault.ok()) fault = reserve_->room();
+  return fault.ok() ? ""
+                    : absl::StrCat("waits, because the server cannot store its progress: ",
+                                   fault.message());
 }
 
 void Core::CommitFailed(const absl::Status& status) {

@@ -1,5 +1,6 @@
 // Behaviour when processes die, disks fill up, files are damaged and many callers compete.
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -564,6 +565,45 @@ TEST(CoreFaultsTest, FullDiskHasRoomForDeletions) {
   EXPECT_FALSE(coordinator->GetStatistics().disk_full);
   EXPECT_EQ(coordinator.Send(lease, {PointsEvent(lease, 0, 1, 1)})->acknowledged_sequence(), 1);
   EXPECT_THAT(coordinator.Acquire("w").trials(), SizeIs(1));
+}
+
+TEST(CoreFaultsTest, CheckpointThatFindsNoSpaceIsAFullDisk) {
+  TestCoordinator coordinator;
+  coordinator.options().reserve_bytes = 1 << 10;
+  std::atomic<int64_t> free = int64_t{1} << 40;
+  coordinator.set_measure_disk([&](const std::string&) -> absl::StatusOr<platform::DiskSpace> {
+    return platform::DiskSpace{.free_bytes = free, .size_bytes = int64_t{1} << 40};
+  });
+  ASSERT_EQ(coordinator.Open(), absl::OkStatus());
+  ASSERT_EQ(coordinator.Register("w"), absl::OkStatus());
+  coordinator.Create("sort", 1, 1);
+  const v1::Lease lease = coordinator.Acquire("w");
+  const std::string bytes(size_t{4} << 20, 'w');
+  signal(SIGXFSZ, SIG_IGN);
+  struct rlimit limit = {};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &limit), 0);
+  struct rlimit small = limit;
+  small.rlim_cur = bytes.size() - 1;
+  const auto upload = [&] {
+    setrlimit(RLIMIT_FSIZE, &small);
+    const absl::Status status = coordinator.Upload(lease, 0, 10, bytes);
+    setrlimit(RLIMIT_FSIZE, &limit);
+    coordinator->loop().Flush();
+    return status.code();
+  };
+  EXPECT_EQ(upload(), absl::StatusCode::kUnavailable);
+  EXPECT_FALSE(coordinator->GetStatistics().disk_full) << "only this file is too large";
+  free = 0;
+  EXPECT_EQ(upload(), absl::StatusCode::kUnavailable);
+  EXPECT_TRUE(coordinator->GetStatistics().disk_full);
+
+  free = int64_t{1} << 40;
+  coordinator->loop().Flush();
+  EXPECT_FALSE(coordinator->GetStatistics().disk_full);
+  EXPECT_EQ(coordinator.Upload(lease, 0, 10, bytes), absl::OkStatus());
+  free = 0;
+  coordinator->loop().Flush();
+  EXPECT_FALSE(coordinator->GetStatistics().disk_full) << "the last checkpoint found space";
 }
 
 TEST(CoreFaultsTest, SecondServerOnADirectoryIsRefused) {
