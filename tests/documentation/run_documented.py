@@ -24,7 +24,7 @@ line of its own stands for any lines. A command that ends in "&" runs in the bac
 the document. The addresses of background servers, workers and Prometheus replace 127.0.0.1:7070 (API),
 127.0.0.1:9464 (metrics) and 127.0.0.1:9090 (Prometheus). Exported variables apply to all later commands. Everything
 runs in an empty directory with bazel-bin/, deploy/, docs/*.yaml, examples/ and experiments/. The quick/ specifications are cut
-to a few steps, the others beside them are evaluated more often, and Prometheus scrapes each second.
+to a few steps, the others beside them are evaluated and stored more often, and Prometheus scrapes each second.
 
 Ends with 1 if a command or its output is not as documented, and with 77 before the first command if a program that the
 document runs in the background is not installed.
@@ -48,6 +48,8 @@ PRINTED = re.compile(r"`(?P<command>[^`]+)`, numbers of (?P<processor>.+)")
 NUMBER = re.compile(r"((?<=\s)-)?\d[\d.,:]*(e[-+]\d+)?|[▁-█┊]+")
 CURVE = re.compile(r"[⠀-⣿]")
 SECONDS = 600
+# Specifications are cut to at most these.
+FEW = {"steps": 5, "warmup_steps": 1, "batch_size": 8, "sequences": 4, "training_examples": 4}
 NOT_INSTALLED = 77
 
 
@@ -72,7 +74,8 @@ class Runner:
         self.cut("experiments/**/quick/*.yaml")
         for path in (directory / "experiments").glob("*.yaml"):
             path.chmod(0o644)
-            path.write_text(re.sub(r"\bevery_steps: \d+", "every_steps: 5", path.read_text()))
+            text = re.sub(r"\bevery_steps: \d+", "every_steps: 5", path.read_text())
+            path.write_text(re.sub(r"\bcheckpoint_every_steps: \d+", "checkpoint_every_steps: 10", text))
         shutil.copytree(root / "deploy", directory / "deploy")
         for path in (directory / "deploy").rglob("*.yml"):
             path.chmod(0o644)
@@ -108,12 +111,17 @@ class Runner:
                       if not (self.directory / one).exists() and not shutil.which(one, path=self.environment["PATH"]))
 
     def cut(self, specifications):
-        """Cuts specifications to a few steps."""
+        """Cuts specifications to a few steps of a few sequences."""
         for path in self.directory.glob(specifications):
             path.chmod(0o644)
-            text = re.sub(r"\b(steps|epochs): \d+", "steps: 5", path.read_text())
-            text = re.sub(r"\bwarmup_steps: \d+", "warmup_steps: 1", text)
-            path.write_text(re.sub(r"\bsequences: \d+", "sequences: 4", text))
+            text = path.read_text().replace("epochs:", "steps:")
+            for name, few in FEW.items():
+                text = re.sub(rf"(?<=\b{name}: )\d+", lambda given, few=few: str(min(int(given[0]), few)), text)
+            # Where a protocol's numbers hold otherwise.
+            for section, name in {"training": "batch_size", "evaluation": "sequences"}.items():
+                if not re.search(rf"\b{name}:", text):
+                    text = text.replace(f"{section}: {{", f"{section}: {{{name}: {FEW[name]}, ")
+            path.write_text(text)
 
     def start(self, command):
         """Starts a server, a worker or Prometheus, and waits until it serves."""
