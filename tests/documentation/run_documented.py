@@ -58,6 +58,8 @@ class Runner:
         self.directory = directory
         self.addresses = {}
         self.background = []
+        self.warmed = []
+        self.stand_ins = {}  # by variable
         self.failures = []
         self.commands = 0
         binaries = directory / ".bin"
@@ -102,10 +104,27 @@ class Runner:
             if shared := installed_package.shared(python):
                 self.environment["MPLCONFIGDIR"] = str(shared / "matplotlib")  # has the list of the machine's fonts
 
-    def missing(self, blocks):
+    def warm(self, root, commands):
+        """Gives a document's many commands in Python, and its networks, a Python that has imported what they need."""
+        if "LENGTHWISE_PYTHON" not in self.environment:
+            return
+        import warm
+
+        for variable, python, modules, settings, kinds, many in (
+            ("LENGTHWISE_PYTHON", self.environment["LENGTHWISE_PYTHON"], warm.OF_COMMANDS, warm.SETTINGS,
+             "analyze|export|plot|report", 3),
+            ("LENGTHWISE_PYTHON_NETWORKS", "/usr/bin/python3", warm.TORCH, {}, "check", 1),
+        ):
+            program = self.directory / f".{variable.lower()}"
+            if sum(bool(re.match(rf"lengthwise ({kinds}) ", command)) for command in commands) < many:
+                continue
+            if process := warm.start(python, root, program, self.environment | settings, modules):
+                self.warmed.append(process)
+                self.stand_ins[variable] = {python: str(program)}
+                self.environment[variable] = str(program)
+
+    def missing(self, commands):
         """Returns the programs of background commands that are not installed."""
-        commands = [command for block in blocks if (block["mark"] or "").startswith("runs")
-                    for command, _ in commands_of(block["text"])]
         programs = {found["command"].split()[0] for command in commands if (found := BACKGROUND.match(command))}
         return sorted(one for one in programs
                       if not (self.directory / one).exists() and not shutil.which(one, path=self.environment["PATH"]))
@@ -172,7 +191,8 @@ class Runner:
         if background := BACKGROUND.match(command):
             return self.start(background["command"])
         if export := EXPORT.match(command):
-            self.environment.update(one.split("=", 1) for one in self.local(export["settings"]).split())
+            for name, value in (one.split("=", 1) for one in self.local(export["settings"]).split()):
+                self.environment[name] = self.stand_ins.get(name, {}).get(value, value)
             return None
         began = time.time()
         while True:
@@ -216,6 +236,9 @@ class Runner:
                 process.wait(60)
             except subprocess.TimeoutExpired:
                 process.kill()
+        for process in self.warmed:
+            process.kill()
+            process.wait()
 
 
 def processor():
@@ -278,9 +301,12 @@ def main():
     run = 0
     with tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR")) as directory:
         runner = Runner(options.root.absolute(), programs, pathlib.Path(directory))
-        if not options.rewrite and (missing := runner.missing(blocks)):
+        commands = [command for block in blocks if (block["mark"] or "").startswith("runs")
+                    for command, _ in commands_of(block["text"])]
+        if not options.rewrite and (missing := runner.missing(commands)):
             print(f"{options.document} runs {', '.join(missing)}, which is not installed; tests/run.sh installs it")
             return NOT_INSTALLED
+        runner.warm(options.root.absolute(), commands)
         try:
             for block in blocks:
                 kind, how = re.match(r"(runs|not run: .|input of|printed by|)(.*)", block["mark"] or "", re.S).groups()

@@ -5,10 +5,12 @@ import json
 import pathlib
 import re
 import subprocess
+import sys
 import unittest
 import xml.etree.ElementTree as ElementTree
 
 import service
+import warm
 from lengthwise import plots
 from lengthwise.errors import UsageError
 from lengthwise.plots.options import OPTIONS
@@ -56,8 +58,8 @@ class PlotCase(unittest.TestCase):
             text=True, timeout=service.DEADLINE,
         )  # fmt: skip
 
-    def output(self, *arguments):
-        done = self.plot(*arguments)
+    def output(self, *arguments, environment=None):
+        done = self.plot(*arguments, environment=environment)
         self.assertEqual((done.returncode, done.stderr), (SUCCESS, ""), done)
         return done.stdout
 
@@ -180,9 +182,13 @@ class PlotTest(PlotCase):
             "noise_average": "Average accuracy under noise: tiny-1",
             "attention_matrix": "Similarity of attention: tiny-1",
         }
+        program = self.directory / "python"
+        warmed = warm.start(sys.executable, service.ROOT, program, service.ENVIRONMENT | warm.SETTINGS, warm.OF_COMMANDS)
+        self.addCleanup(warmed.wait)
+        self.addCleanup(warmed.kill)
         for figure, title in text.items():
             with self.subTest(figure=figure):
-                self.output("tiny", "--figure", figure, "-o", "a.svg")
+                self.output("tiny", "--figure", figure, "-o", "a.svg", environment={"LENGTHWISE_PYTHON": str(program)})
                 self.assertIn(title, svg_texts(self.directory / "a.svg"))
         self.output("tiny", "--figure", "attention_similarity", "--reference", "none", "-o", "a.svg")
         self.assertIn("Attention beside none: tiny-1", svg_texts(self.directory / "a.svg"))

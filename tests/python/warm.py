@@ -1,0 +1,28 @@
+"""Starts a Python that has imported what a test's many processes need, and stands for it."""
+import pathlib
+import subprocess
+import time
+
+SCRIPT = "models/python_network/testing/warm_python.py"
+TORCH = ["torch"]
+# What `lengthwise plot`, `analyze`, `export`, `report` and `results` import when they are asked for.
+OF_COMMANDS = [
+    "lengthwise.analyses.report", "lengthwise.command_line", "lengthwise.comparison_display", "lengthwise.exports",
+    "lengthwise.plots.drawing", "lengthwise.report", "matplotlib.backends.backend_svg",
+]  # fmt: skip
+# The environment in which the command line starts Python has these.
+SETTINGS = {"MPLBACKEND": "agg", "PYTHONSAFEPATH": "1", "PYTHONUTF8": "1"}
+
+
+def start(
+    python: str, root: pathlib.Path, program: pathlib.Path, environment: dict[str, str], modules: list[str]
+) -> subprocess.Popen[bytes] | None:
+    """Writes `program`, which serves until the returned process is killed. Returns None if a module cannot be imported."""
+    process = subprocess.Popen(
+        [python, "-B", root / SCRIPT, program, *modules], env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL
+    )
+    while not program.exists():
+        if process.poll() is not None:
+            return None
+        time.sleep(0.01)
+    return process
