@@ -87,15 +87,16 @@ YAML
 cat >puzzles.yaml <<'YAML'
 name: puzzles
 protocol: latin_square
+tasks: {name: latin_square, training_puzzles: 256}
 networks: {name: layerwise_encoder, blocks: 2, heads: 1, d_model: 16}
 encodings:
   - {name: learned, max_position: 16, distribution: normal, stddev: 0.2, label: learn_0.2}
   - {name: sin_cos_2d, label: 2d_fixed}
 learning_rates: 3e-4
 seeds: [1, 2]
-training: {epochs: 1, report_every_steps: 10}
+training: {epochs: 1, examples: 256, batch_size: 32, report_every_steps: 1}
 evaluation:
-  every_steps: 30
+  every_steps: 4
   attention_lengths: 1..3
   attention_sequences: 4
   sequence_scores: true
