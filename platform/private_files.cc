@@ -158,17 +158,18 @@ class Walk {
   int links_ = 0;
 };
 
-absl::Status CheckFile(const struct stat& status, const std::string& path) {
+absl::Status CheckFile(const struct stat& status, const std::string& path, bool is_private) {
   if (!S_ISREG(status.st_mode)) {
     return absl::FailedPreconditionError(
         absl::StrCat(path, " is not a regular file; restore it from a backup"));
   }
-  if (status.st_uid != geteuid()) {
+  if (status.st_uid != geteuid() && (is_private || status.st_uid != 0)) {
     return absl::FailedPreconditionError(
         absl::StrCat(path, " belongs to the user ", UserName(status.st_uid), "; run `chown ",
                      UserName(geteuid()), " ", ShellWord(path), "` as root"));
   }
-  if ((status.st_mode & 077) != 0) {
+  if (!is_private && (status.st_mode & 022) != 0) return OpenToOthers(path, status);
+  if (is_private && (status.st_mode & 077) != 0) {
     return absl::FailedPreconditionError(
         absl::StrFormat("other users may open %s (mode %04o); check it for changes, then run "
                         "`chmod 600 %s`",
@@ -177,13 +178,8 @@ absl::Status CheckFile(const struct stat& status, const std::string& path) {
   return absl::OkStatus();
 }
 
-}  // namespace
-
-absl::Status CheckPrivateDirectory(const std::string& directory) {
-  return Walk().Open(directory).status();
-}
-
-absl::StatusOr<std::string> ReadPrivateFile(const std::string& directory, const std::string& name) {
+absl::StatusOr<std::string> ReadChecked(const std::string& directory, const std::string& name,
+                                        bool is_private) {
   const std::string path = absl::StrCat(directory, "/", name);
   ASSIGN_OR_RETURN(const Descriptor opened, Walk().Open(directory));
   // O_NONBLOCK: does not wait for the other end of a pipe.
@@ -199,7 +195,7 @@ absl::StatusOr<std::string> ReadPrivateFile(const std::string& directory, const 
   }
   struct stat status;
   if (fstat(file.get(), &status) != 0) return FileError(errno, "read", path);
-  RETURN_IF_ERROR(CheckFile(status, path));
+  RETURN_IF_ERROR(CheckFile(status, path, is_private));
   std::string content;
   char buffer[65536];
   while (true) {
@@ -209,6 +205,23 @@ absl::StatusOr<std::string> ReadPrivateFile(const std::string& directory, const 
     if (size == 0) return content;
     content.append(buffer, static_cast<size_t>(size));
   }
+}
+
+}  // namespace
+
+absl::Status CheckPrivateDirectory(const std::string& directory) {
+  return Walk().Open(directory).status();
+}
+
+absl::StatusOr<std::string> ReadPrivateFile(const std::string& directory, const std::string& name) {
+  return ReadChecked(directory, name, /*is_private=*/true);
+}
+
+absl::StatusOr<std::string> ReadTrustedFile(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path file = std::filesystem::canonical(path, error);
+  if (error) return FileError(error.value(), "read", path);
+  return ReadChecked(file.parent_path(), file.filename(), /*is_private=*/false);
 }
 
 }  // namespace lengthwise::platform

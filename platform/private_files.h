@@ -29,6 +29,9 @@ absl::Status CheckPrivateDirectory(const std::string& directory);
 //
 // FAILED_PRECONDITION as above, also for a symbolic link; otherwise the errors of platform/files.h.
 absl::StatusOr<std::string> ReadPrivateFile(const std::string& directory, const std::string& name);
+// The same for a file that others may read, and that root may own (mode 0644 or less). Follows the
+// links in `path`.
+absl::StatusOr<std::string> ReadTrustedFile(const std::string& path);
 
 }  // namespace lengthwise::platform
 

@@ -97,6 +97,22 @@ TEST_F(PrivateFilesTest, RefusesAFileThatOthersMayOpen) {
   }
 }
 
+TEST_F(PrivateFilesTest, OthersMayReadATrustedFile) {
+  Chmod(file_, 0644);
+  const std::string link = above_ + "/link";
+  std::filesystem::create_symlink(file_, link);
+  EXPECT_EQ(ReadTrustedFile(link).value_or(""), "content");
+  Chmod(file_, 0664);
+  EXPECT_THAT(std::string(ReadTrustedFile(link).status().message()),
+              HasSubstr("other users may write to " + file_));
+  Chmod(file_, 0644);
+  Chmod(directory_, 0777);
+  EXPECT_EQ(ReadTrustedFile(link).status().code(), absl::StatusCode::kFailedPrecondition);
+  Chmod(directory_, 0700);
+  std::filesystem::remove(file_);
+  EXPECT_EQ(ReadTrustedFile(link).status().code(), absl::StatusCode::kNotFound);
+}
+
 TEST_F(PrivateFilesTest, RefusesLinksAndNonFiles) {
   std::filesystem::rename(file_, above_ + "/moved");
   std::filesystem::create_symlink("../moved", file_);

@@ -2,22 +2,16 @@
 
 #include <cjose/cjose.h>
 #include <openssl/err.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdlib>
-#include <filesystem>
 #include <optional>
-#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "nlohmann/json.hpp"
-#include "platform/files.h"
 #include "platform/http_client.h"
 #include "platform/log.h"
 #include "platform/private_files.h"
@@ -76,22 +70,6 @@ std::optional<absl::Time> TimeIn(const json& object, const std::string& name) {
   return absl::UnixEpoch() + absl::Seconds(found->get<double>());
 }
 
-// Whoever can change the file can make tokens of every principal.
-absl::StatusOr<std::string> ReadTrustedFile(const std::string& path) {
-  std::error_code error;
-  const std::filesystem::path file = std::filesystem::canonical(path, error);
-  if (error) return platform::FileError(error.value(), "read", path);
-  RETURN_IF_ERROR(platform::CheckPrivateDirectory(file.parent_path()));
-  struct stat status;
-  if (stat(file.c_str(), &status) != 0) return platform::FileError(errno, "read", path);
-  if ((status.st_mode & 022) != 0 || (status.st_uid != 0 && status.st_uid != geteuid())) {
-    return absl::FailedPreconditionError(
-        "other users may change it, and so make tokens; give it to the server's user or root, "
-        "with the mode 0644");
-  }
-  return platform::ReadFile(file);
-}
-
 absl::StatusOr<std::string> Fetch(const std::string& url) {
   ASSIGN_OR_RETURN(const auto client, platform::HttpClient::Create());
   ASSIGN_OR_RETURN(const platform::HttpResponse answer,
@@ -136,8 +114,9 @@ void WebTokens::Refresh() {
 }
 
 absl::Status WebTokens::ReadKeys() {
+  // Whoever can change the file can make tokens of every principal.
   absl::StatusOr<std::string> text =
-      IsUrl(options_.keys) ? Fetch(options_.keys) : ReadTrustedFile(options_.keys);
+      IsUrl(options_.keys) ? Fetch(options_.keys) : platform::ReadTrustedFile(options_.keys);
   auto keys = text.ok() ? ParseKeys(*std::move(text)) : text.status();
   if (!keys.ok()) {
     return absl::Status(keys.status().code(),
