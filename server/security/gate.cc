@@ -11,15 +11,6 @@
 namespace lengthwise::server {
 namespace {
 
-Gate::Credentials Shown(const grpc::CallbackServerContext& context) {
-  Gate::Credentials credentials;
-  const auto& metadata = context.client_metadata();
-  if (const auto found = metadata.find(rpc::kAuthorizationKey); found != metadata.end()) {
-    credentials.authorization = absl::string_view(found->second.data(), found->second.size());
-  }
-  return credentials;
-}
-
 absl::Status NoToken() {
   return absl::UnauthenticatedError(
       "the server asks for a token; name the file that holds yours with --token_file, or in "
@@ -61,22 +52,19 @@ absl::Status Gate::Recheck(const Caller& caller) {
   return caller.token_id.empty() ? NoToken() : tokens_->Recheck(caller);
 }
 
-absl::Status Gate::Check(const Caller& caller, const Credentials& credentials,
-                         absl::string_view method) {
-  RETURN_IF_ERROR(MayCall(caller, method));
-  if (!IsWorkers(method)) return quotas_.TakeCall(caller.principal);
-  if (options_.workers_need_certificate && !credentials.has_certificate) {
+absl::StatusOr<Caller> Gate::Decide(const Credentials& credentials, absl::string_view method,
+                                    Caller* known) {
+  absl::StatusOr<Caller> caller = Identify(credentials.authorization, known);
+  if (!caller.ok()) return caller;
+  if (known != nullptr) *known = *caller;
+  RETURN_IF_ERROR(MayCall(*caller, method));
+  if (!IsWorkers(method)) {
+    RETURN_IF_ERROR(quotas_.TakeCall(caller->principal));
+  } else if (options_.workers_need_certificate && !credentials.has_certificate) {
     return absl::UnauthenticatedError(
         "the server asks workers for a certificate that its --tls_client_ca has signed; start "
         "the worker with --tls_certificate and --tls_key");
   }
-  return absl::OkStatus();
-}
-
-absl::StatusOr<Caller> Gate::Decide(const Credentials& credentials, absl::string_view method) {
-  absl::StatusOr<Caller> caller = Identify(credentials.authorization);
-  if (!caller.ok()) return caller;
-  RETURN_IF_ERROR(Check(*caller, credentials, method));
   return caller;
 }
 
@@ -97,19 +85,18 @@ absl::StatusOr<Caller> Gate::Meet(const Peer& peer, absl::string_view method,
 absl::StatusOr<Caller> Gate::Admit(const grpc::CallbackServerContext& context,
                                    absl::string_view method,
                                    const google::protobuf::Message* request) {
-  Credentials credentials = Shown(context);
+  Credentials credentials;
+  const auto& metadata = context.client_metadata();
+  if (const auto found = metadata.find(rpc::kAuthorizationKey); found != metadata.end()) {
+    credentials.authorization = absl::string_view(found->second.data(), found->second.size());
+  }
   const std::shared_ptr<Peer> peer = peers_ == nullptr ? nullptr : peers_->Find(context.peer());
   credentials.has_certificate = peer != nullptr && peer->has_certificate;
   const std::string address = peer == nullptr ? context.peer() : peer->address;
-  Caller refused;
-  absl::StatusOr<Caller> caller = Identify(credentials.authorization, &refused);
-  // Before the decision, so that the audit line of a refusal names its caller.
-  if (audit_ != nullptr) {
-    audit_->Admit(context, address, method, caller.ok() ? *caller : refused, request);
-  }
-  absl::Status status = caller.ok() ? Check(*caller, credentials, method) : caller.status();
-  if (absl::IsUnauthenticated(status)) LogRefusal(method, address, status);
-  if (!status.ok()) return status;
+  Caller known;
+  const absl::StatusOr<Caller> caller = Decide(credentials, method, &known);
+  if (audit_ != nullptr) audit_->Admit(context, address, method, known, request);
+  if (absl::IsUnauthenticated(caller.status())) LogRefusal(method, address, caller.status());
   return caller;
 }
 

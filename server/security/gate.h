@@ -77,15 +77,14 @@ class Gate {
   // was revoked or has expired, or if it has none and the server now asks for one.
   absl::Status Recheck(const Caller& caller);
 
-  // The decision of Admit.
-  absl::StatusOr<Caller> Decide(const Credentials& credentials, absl::string_view method);
+  // The decision of Admit. `known`, unless null, gets the caller also of a call that is refused, as
+  // far as the credentials prove who that is.
+  absl::StatusOr<Caller> Decide(const Credentials& credentials, absl::string_view method,
+                                Caller* known = nullptr);
 
  private:
   // `refused` as of TokenStore::Authenticate.
-  absl::StatusOr<Caller> Identify(absl::string_view authorization, Caller* refused = nullptr);
-  // Checks that a known caller may make the call and is within its quota.
-  absl::Status Check(const Caller& caller, const Credentials& credentials,
-                     absl::string_view method);
+  absl::StatusOr<Caller> Identify(absl::string_view authorization, Caller* refused);
 
   const Options options_;
   TokenStore* const tokens_;
