@@ -105,13 +105,6 @@ google::protobuf::Duration Leases::CurrentHeartbeatInterval() const {
 
 absl::Status Leases::Register(const v1::SynchronizeRequest& request, const std::string& caller) {
   const v1::WorkerDescription& worker = request.worker();
-  if (worker.worker_id().empty()) {
-    return absl::InvalidArgumentError("worker.worker_id: is empty");
-  }
-  if (worker.max_pack_size() < 1) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "worker.max_pack_size: got ", worker.max_pack_size(), ", accepted is 1 and more"));
-  }
   RETURN_IF_ERROR(CheckVersion(worker));
   std::string experiment;
   if (!worker.experiment().empty()) {
