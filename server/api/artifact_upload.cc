@@ -30,7 +30,7 @@ void Upload<Request>::Stop(const absl::Status& reason) {
     if (stopped_.ok()) stopped_ = reason;
     if (phase_ != Phase::kReading) return;  // the thread that processes the message will see it
     phase_ = Phase::kFinished;
-    status = Interruption();
+    status = stopped_;
   }
   this->Finish(rpc::ToGrpcStatus(status));
 }
@@ -38,7 +38,8 @@ void Upload<Request>::Stop(const absl::Status& reason) {
 template <typename Request>
 void Upload<Request>::OnCancel() {
   platform::MutexLock lock(mutex_);
-  cancelled_ = true;  // ends an outstanding read as well
+  // An outstanding read has ended as well.
+  if (stopped_.ok()) stopped_ = absl::CancelledError("the client cancelled the call");
 }
 
 template <typename Request>
@@ -52,7 +53,7 @@ void Upload<Request>::Read() {
   absl::Status interruption;
   {
     platform::MutexLock lock(mutex_);
-    interruption = Interruption();
+    interruption = stopped_;
     // In kStarting, Stop leaves the end to this function: after a Finish, gRPC may call OnDone
     // before the read has started.
     phase_ = interruption.ok() ? Phase::kStarting : Phase::kFinished;
@@ -65,7 +66,7 @@ void Upload<Request>::Read() {
     if (phase_ != Phase::kStarting) return;  // the message has arrived already
     phase_ = stopped_.ok() ? Phase::kReading : Phase::kFinished;
     if (phase_ == Phase::kReading) return;
-    interruption = Interruption();
+    interruption = stopped_;
   }
   this->Finish(rpc::ToGrpcStatus(interruption));
 }
@@ -96,7 +97,7 @@ void Upload<Request>::Take(bool ok) {
   absl::Status interruption;
   {
     platform::MutexLock lock(mutex_);
-    interruption = Interruption();
+    interruption = stopped_;
   }
   if (!interruption.ok()) return FinishWith(interruption);
   if (!ok) return FinishWith(TakeEnd());
@@ -159,12 +160,6 @@ void Upload<Request>::FinishWith(const absl::Status& status) {
     phase_ = Phase::kFinished;
   }
   this->Finish(rpc::ToGrpcStatus(status));
-}
-
-template <typename Request>
-absl::Status Upload<Request>::Interruption() const {
-  if (cancelled_) return absl::CancelledError("the client cancelled the call");
-  return stopped_;
 }
 
 template class Upload<v1::UploadArtifactRequest>;

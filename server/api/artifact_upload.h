@@ -66,8 +66,6 @@ class Upload final : public OwnedStream<Upload<Request>, grpc::ServerReadReactor
   absl::Status TakeMessage();
   absl::Status TakeEnd();
   void FinishWith(const absl::Status& status);
-  // Why the stream must end early. OK if it need not.
-  absl::Status Interruption() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::string client_;
   const std::string payer_;
@@ -83,8 +81,7 @@ class Upload final : public OwnedStream<Upload<Request>, grpc::ServerReadReactor
 
   platform::Mutex mutex_;
   Phase phase_ ABSL_GUARDED_BY(mutex_) = Phase::kTaking;
-  bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
-  absl::Status stopped_ ABSL_GUARDED_BY(mutex_);  // the reason; OK while running
+  absl::Status stopped_ ABSL_GUARDED_BY(mutex_);  // why it ends early; OK while it need not
   StallAlarm<Upload> alarm_ ABSL_GUARDED_BY(mutex_);
 };
 

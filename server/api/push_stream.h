@@ -137,9 +137,9 @@ class PushStream : public OwnedStream<PushStream<Response>, grpc::ServerWriteRea
 
   // Called by gRPC.
   void OnWriteDone(bool ok) final {
+    if (!ok) OnCancel();
     {
       platform::MutexLock lock(mutex_);
-      if (!ok) cancelled_ = true;
       if (giving_up_) {
         written_ = true;
         return;
@@ -148,10 +148,8 @@ class PushStream : public OwnedStream<PushStream<Response>, grpc::ServerWriteRea
     }
     OnReady();
   }
-  void OnCancel() final {
-    platform::MutexLock lock(mutex_);
-    cancelled_ = true;  // ends an outstanding write as well
-  }
+  // An outstanding write has ended as well.
+  void OnCancel() final { Stop(absl::CancelledError("the client cancelled the call")); }
 
  protected:
   PushStream(grpc::CallbackServerContext* context, TransferThreads& threads, OpenStreams& streams)
@@ -162,13 +160,6 @@ class PushStream : public OwnedStream<PushStream<Response>, grpc::ServerWriteRea
 
   // Called after each write, successful or not, on gRPC's threads: must not block.
   virtual void OnReady() = 0;
-
-  // Reason to stop writing: the client was given up or left, or the stream was stopped.
-  absl::Status Interruption() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    if (given_up_) return GivenUp();
-    if (cancelled_) return absl::CancelledError("the client cancelled the call");
-    return stopped_;
-  }
 
   // Call before StartWrite(&response_), which must be called without the lock.
   void BeginWrite(Response response) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -182,20 +173,24 @@ class PushStream : public OwnedStream<PushStream<Response>, grpc::ServerWriteRea
 
   platform::Mutex mutex_;
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
+  // Why to stop writing: the client was given up or left, or the stream was stopped.
+  absl::Status stopped_ ABSL_GUARDED_BY(mutex_);
 
  private:
   void CheckWrite() {
+    const absl::Status given_up = absl::DeadlineExceededError(absl::StrCat(
+        "the client read nothing of the answer for ", absl::FormatDuration(threads_.patience),
+        "; call again, and read continuously"));
     {
       platform::MutexLock lock(mutex_);
       if (!alarm_.Expired(this->weak_from_this(), writing_)) return;
-      given_up_ = true;
+      stopped_ = given_up;
       // OnWriteDone leaves the rest to this function, so the call exists until then
       giving_up_ = true;
     }
     // Finish would wait for the write. Cancelling ends the write.
-    const absl::Status status = GivenUp();
     grpc_call_cancel_with_status(context_->c_call(), GRPC_STATUS_DEADLINE_EXCEEDED,
-                                 std::string(status.message()).c_str(), nullptr);
+                                 std::string(given_up.message()).c_str(), nullptr);
     {
       platform::MutexLock lock(mutex_);
       giving_up_ = false;
@@ -205,19 +200,10 @@ class PushStream : public OwnedStream<PushStream<Response>, grpc::ServerWriteRea
     OnReady();
   }
 
-  absl::Status GivenUp() const {
-    return absl::DeadlineExceededError(absl::StrCat("the client read nothing of the answer for ",
-                                                    absl::FormatDuration(threads_.patience),
-                                                    "; call again, and read continuously"));
-  }
-
   grpc::CallbackServerContext* const context_;
   StallAlarm<PushStream> alarm_ ABSL_GUARDED_BY(mutex_);
   bool giving_up_ ABSL_GUARDED_BY(mutex_) = false;
   bool written_ ABSL_GUARDED_BY(mutex_) = false;  // a write was done while giving_up_
-  bool given_up_ ABSL_GUARDED_BY(mutex_) = false;
-  bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
-  absl::Status stopped_ ABSL_GUARDED_BY(mutex_);  // the reason; OK while running
 };
 
 template <typename Response>
@@ -249,7 +235,7 @@ class PullStream final : public PushStream<Response> {
     absl::Status status = this->streams_.answers().CheckRoom(payer_, method_);
     {
       platform::MutexLock lock(this->mutex_);
-      status.Update(this->Interruption());
+      status.Update(this->stopped_);
     }
     if (!status.ok()) return End(status);
     absl::StatusOr<Next<Response>> next = open();
@@ -277,7 +263,7 @@ class PullStream final : public PushStream<Response> {
     absl::Status interruption;
     {
       platform::MutexLock lock(this->mutex_);
-      interruption = this->Interruption();
+      interruption = this->stopped_;
       if (interruption.ok() && response.ok() && response->has_value()) {
         this->BeginWrite(**std::move(response));
       }
@@ -330,7 +316,7 @@ class ProgressStream final : public PushStream<Response> {
   bool Take(const Response& response) {
     {
       platform::MutexLock lock(this->mutex_);
-      if (!this->Interruption().ok()) return false;
+      if (!this->stopped_.ok()) return false;
       waiting_ = response;
     }
     OnReady();
@@ -352,7 +338,7 @@ class ProgressStream final : public PushStream<Response> {
     {
       platform::MutexLock lock(this->mutex_);
       if (this->writing_ || finished_) return;
-      status = this->Interruption();
+      status = this->stopped_;
       writes = status.ok() && waiting_.has_value();
       if (!writes && !ended_.has_value()) return;
       if (writes) this->BeginWrite(*std::exchange(waiting_, std::nullopt));

@@ -69,15 +69,11 @@ void WatchReactor::Stop(const absl::Status& reason) {
   Schedule();
 }
 
-void WatchReactor::OnCancel() {
-  platform::MutexLock lock(mutex_);
-  cancelled_ = true;
-  Schedule();
-}
+void WatchReactor::OnCancel() { Stop(absl::CancelledError("the client cancelled the call")); }
 
 void WatchReactor::OnWriteDone(bool ok) {
+  if (!ok) OnCancel();
   platform::MutexLock lock(mutex_);
-  if (!ok) cancelled_ = true;
   // No Step runs while a write is outstanding, so at_end_ belongs to that write.
   if (at_end_) behind_since_ = woken_;
   // Clear would keep the memory of a large event.
@@ -104,18 +100,16 @@ void WatchReactor::SubmitStep() {
 }
 
 void WatchReactor::Step() {
-  bool cancelled, wake, progressed;
+  bool wake, progressed;
   absl::Status stopped;
   {
     platform::MutexLock lock(mutex_);
     again_ = false;
-    cancelled = cancelled_;
     stopped = stopped_;
     wake = std::exchange(wake_, false);
     if (wake) woken_ = absl::InfiniteFuture();
     progressed = std::exchange(progressed_, false);
   }
-  if (cancelled) return FinishWith(absl::CancelledError("the client cancelled the call"));
   if (complete_) return FinishWith(absl::OkStatus());
   if (absl::IsUnavailable(stopped)) {
     stopped =

@@ -2,9 +2,9 @@
 // a gap.
 //
 // The reactor holds two cursors (the next position of the log, and the progress of running trials)
-// and five facts that others report: "something was committed", "there is progress", "a write is
-// done", "the client has left", "the stream is stopped". It has no queue: the reactor of a slow
-// client reads its next page later, and then only the newest progress.
+// and four facts that others report: "something was committed", "there is progress", "a write is
+// done", "the stream is stopped", also by a client that leaves. It has no queue: the reactor of a
+// slow client reads its next page later, and then only the newest progress.
 //
 //              fact                        StartWrite
 //   kIdle ------------------> kScheduled -------------> kWriting
@@ -113,7 +113,6 @@ class WatchReactor final
   // everything. InfiniteFuture if there was none.
   absl::Time woken_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
   absl::Time behind_since_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
-  bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status stopped_ ABSL_GUARDED_BY(mutex_);  // the reason; OK while running
   // There is progress that has not been read.
   bool progressed_ ABSL_GUARDED_BY(mutex_) = false;
