@@ -8,12 +8,15 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "grpcpp/create_channel.h"
 #include "gtest/gtest.h"
 #include "platform/sha256.h"
 #include "platform/version.h"
 #include "proto/worker_service.grpc.pb.h"
+#include "server/api/open_streams.h"
 #include "server/api/rpc_server.h"
 #include "server/coordination/testing/test_coordinator.h"
 #include "server/security/authorization.h"
@@ -46,6 +49,7 @@ class LeaseOwnerTest : public testing::Test {
     tokens_ = TokenStore::Open(coordinator_.data_dir()).value();
     RpcServer::Options options;
     options.tokens = tokens_.get();
+    options.streams = streams_;
     server_ = RpcServer::Start(std::move(options), *coordinator_).value();
     stub_ = v1::WorkerService::NewStub(
         grpc::CreateChannel(server_->address(), grpc::InsecureChannelCredentials()));
@@ -223,6 +227,7 @@ class LeaseOwnerTest : public testing::Test {
 
   TestCoordinator coordinator_;
   std::unique_ptr<TokenStore> tokens_;
+  const std::shared_ptr<OpenStreams> streams_ = std::make_shared<OpenStreams>();
   std::unique_ptr<RpcServer> server_;
   std::unique_ptr<v1::WorkerService::Stub> stub_;
   Shown ada_;
@@ -275,6 +280,27 @@ TEST_F(LeaseOwnerTest, EveryMethodAcceptsTheOwner) {
 TEST_F(LeaseOwnerTest, AnotherTokenOfTheSamePrincipalIsAccepted) {
   ada_.token = Token("ada");
   for (const Method& method : Methods()) EXPECT_EQ(method.call(ada_), "") << method.name;
+}
+
+// A worker that reads no answer would keep the server busy with leases that it cannot send.
+TEST_F(LeaseOwnerTest, LeaseIsNotMadeWhileItsAnswerFindsNoRoom) {
+  coordinator_.Create("more", 1, 1);
+  v1::SynchronizeResponse large;
+  large.mutable_lease()->set_lease_id(std::string(100 << 20, 'x'));
+  AnswerBudget& answers = streams_->answers();
+  const std::string payer = "the workers of grace";
+  auto unread = answers.Take(payer, /*method=*/"", v1::SynchronizeRequest());
+  ASSERT_TRUE(unread.ok()) << unread.status();
+  const absl::Time start = absl::Now();
+  EXPECT_FALSE(answers.Take(payer, "lengthwise.v1.WorkerService/Synchronize", large).ok());
+  EXPECT_EQ(Call(grace_, /*wants_lease=*/true), "");
+  // The refusal counts for two seconds.
+  if (absl::Now() - start < absl::Seconds(2)) {
+    EXPECT_EQ(granted_.trials_size(), 0);
+  }
+  unread->reset();
+  EXPECT_EQ(Call(grace_, /*wants_lease=*/true), "");
+  EXPECT_EQ(granted_.trials_size(), 1);
 }
 
 TEST_F(LeaseOwnerTest, WorkerIdIsFreeAfterALeaseOfSilence) {

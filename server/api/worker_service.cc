@@ -83,20 +83,25 @@ class WorkerService final : public v1::WorkerService::CallbackService {
 
   UnaryReactor* Synchronize(CallContext* context, const v1::SynchronizeRequest* request,
                             v1::SynchronizeResponse* response) override {
-    return calls_.Serve(request->wants_lease() ? Work::kLease : Work::kHeartbeat, context, request,
-                        response,
-                        [this, context](const auto& asked, const Caller& caller, auto done) {
-                          v1::SynchronizeRequest call = TakeCall(asked);
-                          absl::Status status = CheckCall(call);
-                          if (!status.ok()) return done(status);
-                          // Texts are stored and shown to people. They are not refused, because
-                          // they may come from a library's error while the training is sound.
-                          MakePrintable(call);
-                          // gRPC keeps the context alive until the answer.
-                          core_.loop().Synchronize(
-                              std::move(call), caller.principal,
-                              [context] { return context->IsCancelled(); }, std::move(done));
-                        });
+    return calls_.Serve(
+        request->wants_lease() ? Work::kLease : Work::kHeartbeat, context, request, response,
+        [this, context](const auto& asked, const Caller& caller, auto done) {
+          v1::SynchronizeRequest call = TakeCall(asked);
+          absl::Status status = CheckCall(call);
+          if (!status.ok()) return done(status);
+          // Texts are stored and shown to people. They are not refused, because they may come from
+          // a library's error while the training is sound.
+          MakePrintable(call);
+          // gRPC keeps the context alive until the answer. While answers find no room, leases would
+          // be made in vain.
+          core_.loop().Synchronize(
+              std::move(call), caller.principal,
+              [this, context, payer = PayerOf(*context, caller)] {
+                const absl::string_view method = MethodOf<v1::SynchronizeRequest>();
+                return context->IsCancelled() || !streams_.answers().CheckRoom(payer, method).ok();
+              },
+              std::move(done));
+        });
   }
 
   UnaryReactor* RegisterWorker(CallContext* context, const v1::RegisterWorkerRequest* request,

@@ -94,9 +94,10 @@ void CommandLoop::Synchronize(v1::SynchronizeRequest request, std::string caller
   const int64_t call_bytes = BytesOfCall(request);
   PostCommand({.apply = [this, request = std::move(request), caller = std::move(caller),
                          given_up = std::move(given_up), done]() mutable -> Answer {
-                 auto answer = waiting_.Take(std::move(request), caller, std::move(given_up), done);
-                 if (!answer.has_value()) return nullptr;
-                 return [done, answer = *std::move(answer)] { done(answer); };
+                 absl::Status taken =
+                     waiting_.Take(std::move(request), caller, std::move(given_up), done);
+                 if (taken.ok()) return nullptr;
+                 return [done, taken = std::move(taken)] { done(taken); };
                },
                .fail = [done](absl::Status status) { done(std::move(status)); },
                .call_bytes = call_bytes});

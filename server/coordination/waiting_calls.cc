@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "google/protobuf/util/time_util.h"
+#include "platform/status_macros.h"
 
 namespace lengthwise::server {
 namespace {
@@ -35,26 +36,27 @@ absl::Duration WaitingCalls::HoldOf(const v1::SynchronizeRequest& request) {
   return std::min(wait, leases_.LongestHold(request.wants_lease()) * (0.8 + 0.2 * spread_));
 }
 
-std::optional<WaitingCalls::Answer> WaitingCalls::Take(v1::SynchronizeRequest request,
-                                                       const std::string& caller,
-                                                       std::function<bool()> given_up, Done done) {
-  if (absl::Status heard = leases_.Hear(request, caller); !heard.ok()) return heard;
+absl::Status WaitingCalls::Take(v1::SynchronizeRequest request, const std::string& caller,
+                                std::function<bool()> given_up, Done done) {
+  RETURN_IF_ERROR(leases_.Hear(request, caller));
   const std::string worker = request.worker().worker_id();
   if (const auto newest = newest_.find(worker); newest != newest_.end()) {
     overtaken_.push_back(newest->second);
     newest_.erase(newest);
   }
   Scheduler& scheduler = ledger_.scheduler();
-  const absl::Duration hold = HoldOf(request);
+  ASSIGN_OR_RETURN(const v1::SynchronizeResponse known,
+                   leases_.Answer(request, caller, /*grants=*/false));
+  const WorkerSession* const session = scheduler.FindSession(worker);
+  const bool has_untold =
+      session != nullptr && !scheduler.LiveTrials(worker, session->untold).empty();
   // While a lease of the worker has a directive, every call is answered at once, also one that does
   // not list the lease because it was sent before the lease arrived. The answer with the directive
   // may have been lost, and Serve tells each directive only once, so a held answer would delay it
   // until the hold ends.
   const bool waits =
-      hold > absl::ZeroDuration() && !request.stopping() && !scheduler.HasDirective(worker);
-  const bool grants = request.wants_lease() && !given_up();
-  Answer answer = leases_.Answer(request, caller, grants);
-  if (!waits || !answer.ok() || answer->has_lease() || HasLostLease(*answer)) return answer;
+      !request.stopping() && !scheduler.HasDirective(worker) && !has_untold && !HasLostLease(known);
+  const absl::Duration hold = waits ? HoldOf(request) : absl::ZeroDuration();
   scheduler.ExpectSilence(worker, hold);
   const int64_t number = next_++;
   Call call;
@@ -70,12 +72,13 @@ std::optional<WaitingCalls::Answer> WaitingCalls::Take(v1::SynchronizeRequest re
   newest_[worker] = number;
   calls_.emplace(number, std::move(call));
   size_ = static_cast<int64_t>(calls_.size());
-  return std::nullopt;
+  return absl::OkStatus();
 }
 
 void WaitingCalls::Serve(std::vector<std::function<void()>>& answers) {
   const absl::Time now = ledger_.Now();
   Scheduler& scheduler = ledger_.scheduler();
+  lease_bytes_ = 0;
   for (const int64_t number : std::exchange(overtaken_, {})) {
     End(calls_.find(number), v1::SynchronizeResponse(), answers);
   }
@@ -85,9 +88,12 @@ void WaitingCalls::Serve(std::vector<std::function<void()>>& answers) {
     const std::vector<int64_t> wanting(wanting_.begin(), wanting_.end());
     for (const int64_t number : wanting) {
       const auto call = calls_.find(number);
-      if (!scheduler.HasRunnable(call->second.request.worker().worker_id(), now)) continue;
-      Answer answer = leases_.Answer(call->second.request, call->second.caller,
-                                     /*grants=*/!call->second.given_up());
+      if (lease_bytes_ >= kMostLeaseBytes) break;
+      if (!scheduler.HasRunnable(call->second.request.worker().worker_id(), now) ||
+          call->second.given_up()) {
+        continue;
+      }
+      Answer answer = leases_.Answer(call->second.request, call->second.caller, /*grants=*/true);
       if (!answer.ok() || answer->has_lease()) End(call, std::move(answer), answers);
     }
   }
@@ -97,8 +103,15 @@ void WaitingCalls::Serve(std::vector<std::function<void()>>& answers) {
     const auto newest = newest_.find(worker);
     if (newest != newest_.end()) End(calls_.find(newest->second), /*grants=*/false, answers);
   }
-  while (NextDeadline() <= now) {
-    End(calls_.find(deadlines_.begin()->second), /*grants=*/true, answers);
+  std::vector<int64_t> due;
+  for (auto each = deadlines_.begin(); each != deadlines_.end() && each->first <= now; ++each) {
+    due.push_back(each->second);
+  }
+  for (const int64_t number : due) {
+    const auto call = calls_.find(number);
+    // Its deadline stays, so that the next Serve is due at once.
+    if (call->second.request.wants_lease() && lease_bytes_ >= kMostLeaseBytes) continue;
+    End(call, /*grants=*/true, answers);
   }
 }
 
@@ -110,6 +123,7 @@ void WaitingCalls::End(Calls::iterator call, bool grants,
 
 void WaitingCalls::End(Calls::iterator call, Answer answer,
                        std::vector<std::function<void()>>& answers) {
+  if (answer.ok() && answer->has_lease()) lease_bytes_ += answer->lease().SpaceUsedLong();
   answers.push_back([done = call->second.done, answer = std::move(answer)]() mutable {
     done(std::move(answer));
   });

@@ -2,16 +2,15 @@
 // tell: long polling. A worker of a large fleet reports rarely, and is still told at once that a
 // trial was cancelled, that its lease is preempted, or that a pack waits for it.
 //
-// One command of the loop records a call and holds its answer. Another command of the same thread
-// makes a directive. If it ran before, the answer carries the directive; if it runs after, Serve
-// finds the held answer. So no directive is missed.
+// The commands of a group record calls and make directives. After them, Serve answers the calls
+// that have something to be told, so no directive is missed.
 #ifndef LENGTHWISE_SERVER_COORDINATION_WAITING_CALLS_H_
 #define LENGTHWISE_SERVER_COORDINATION_WAITING_CALLS_H_
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,7 +28,8 @@
 
 namespace lengthwise::server {
 
-// One call of each worker: a later one ends it. An answer costs O(log n); a call that keeps waiting
+// One call of each worker: a later one ends it with an empty answer, so that a worker that calls
+// without end is answered once in each group. An answer costs O(log n); a call that keeps waiting
 // costs nothing. Belongs to the command loop, which changes it only while it applies a group, so
 // that IdleWorkers may be called between groups.
 class WaitingCalls {
@@ -37,19 +37,23 @@ class WaitingCalls {
   using Answer = absl::StatusOr<v1::SynchronizeResponse>;
   using Done = std::function<void(Answer)>;
 
+  // Serve grants no more leases to a group when they have this much memory.
+  static constexpr size_t kMostLeaseBytes = 8 << 20;
+
   // Both must outlive it.
   WaitingCalls(Ledger& ledger, Leases& leases) : ledger_(ledger), leases_(leases) {}
 
-  // Records a call. Returns its answer if there is something to tell, or nothing to wait for.
-  // Otherwise returns nothing and calls `done` later, within request.wait. `given_up` returns true
-  // once the caller has gone: it gets no lease, because that would only expire. `given_up` must be
-  // cheap and must not block; it is not called after `done`.
-  std::optional<Answer> Take(v1::SynchronizeRequest request, const std::string& caller,
-                             std::function<bool()> given_up, Done done);
+  // Records a call. Serve calls `done`: the next one if there is something to tell or nothing to
+  // wait for, otherwise within request.wait. After an error it does not. `given_up` returns true if
+  // the caller has gone, or cannot be told of a lease now: it gets none, because that would only
+  // expire. `given_up` must be cheap and must not block; it is not called after `done`.
+  absl::Status Take(v1::SynchronizeRequest request, const std::string& caller,
+                    std::function<bool()> given_up, Done done);
 
   // Called in a transaction, after everything that makes directives. Grants leases to the workers
   // that a pack waits for, and answers those that have a new directive, have called again, or have
-  // waited for long enough. Appends the answers to `answers`.
+  // waited for long enough. Appends the answers to `answers`. Beyond kMostLeaseBytes, workers that
+  // want a lease wait for the next Serve, which is due at once.
   void Serve(std::vector<std::function<void()>>& answers);
 
   // Call one of the two after each transaction. If the commit failed, calls that were answered get
@@ -61,6 +65,7 @@ class WaitingCalls {
   void RefuseAll(const absl::Status& status, std::vector<std::function<void()>>& answers);
 
   absl::Time NextDeadline() const {
+    if (lease_bytes_ >= kMostLeaseBytes) return absl::InfinitePast();  // Serve left some
     return deadlines_.empty() ? absl::InfiniteFuture() : deadlines_.begin()->first;
   }
   // Number of waiting calls. Any thread.
@@ -97,6 +102,7 @@ class WaitingCalls {
   std::vector<std::pair<int64_t, Done>> answered_;    // since the last commit
   int64_t next_ = 1;
   int64_t first_uncommitted_ = 1;
+  size_t lease_bytes_ = 0;  // that the last Serve has granted
   // 0 to 1: spreads the ends of the holds.
   double spread_ = 0;
   std::atomic<int64_t> size_ = 0;

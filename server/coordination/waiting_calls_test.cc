@@ -4,9 +4,13 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <future>
+#include <iterator>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
@@ -58,6 +62,17 @@ class WaitingCallsTest : public testing::Test {
     return coordinator_.Later(request);
   }
 
+  // Keeps the loop busy until `go`: one group has all that is queued until then.
+  void KeepBusy(std::shared_future<void> go) {
+    const auto busy = std::make_shared<std::promise<void>>();
+    PostCall(*coordinator_, Request("w1", {}, absl::ZeroDuration()), "anonymous",
+             [busy, go = std::move(go)](const auto&) {
+               busy->set_value();
+               go.wait();
+             });
+    busy->get_future().wait();
+  }
+
   // True if the answer is held, after all that was queued before.
   bool IsHeld(std::future<Answer>& answer) {
     coordinator_->loop().Flush();
@@ -88,9 +103,7 @@ TEST_F(WaitingCallsTest, CancellationInTheSameGroupIsTold) {
     coordinator_.Create("sort", 1, 1);
     const v1::Lease lease = coordinator_.Acquire("w0");
     std::promise<void> both_queued;
-    std::shared_future<void> go = both_queued.get_future().share();
-    PostCall(*coordinator_, Request("w1", {}, absl::ZeroDuration()), "anonymous",
-             [go](const auto&) { go.wait(); });
+    KeepBusy(both_queued.get_future().share());
     std::future<Answer> answer;
     if (!cancelled_first) answer = Beat("w0", lease);
     std::promise<absl::Status> cancelled;
@@ -301,6 +314,51 @@ TEST_F(WaitingCallsTest, LaterCallEndsTheHold) {
   last.set_stopping(true);
   EXPECT_EQ(coordinator_.Later(last).get().status(), absl::OkStatus()) << "it waits for nothing";
   EXPECT_TRUE(second.get().ok());
+}
+
+// Otherwise a worker that calls without end would fill the memory with answers.
+TEST_F(WaitingCallsTest, CallsOfAWorkerInOneGroupGetOneLease) {
+  coordinator_.Create("sort", 1, 1);
+  std::promise<void> queued;
+  KeepBusy(queued.get_future().share());
+  auto first = Ask("w0");
+  auto second = Ask("w0");
+  queued.set_value();
+  EXPECT_FALSE(first.get()->has_lease());
+  EXPECT_TRUE(second.get()->has_lease());
+}
+
+TEST_F(WaitingCallsTest, LeasesOfAGroupHaveALimitedSize) {
+  v1::CreateExperimentRequest large;
+  large.mutable_specification()->set_name("large");
+  large.mutable_specification()->add_learning_rates(0.1);
+  for (int i = 0; i < kWorkers; ++i) large.mutable_specification()->add_seeds(i);
+  // Two megabytes in each trial.
+  for (int i = 1; i <= 500'000; ++i) {
+    large.mutable_specification()->mutable_evaluation()->add_lengths(i);
+  }
+  ASSERT_TRUE(coordinator_.TryCreate(large).ok());
+  std::promise<void> queued, told;
+  KeepBusy(queued.get_future().share());
+  constexpr int kAsking = kWorkers - 1;
+  std::vector<int64_t> granted;  // leases at each answer
+  for (int i = 0; i < kAsking; ++i) {
+    v1::SynchronizeRequest request = Request(absl::StrCat("w", i), {}, absl::Milliseconds(500));
+    request.set_wants_lease(true);
+    PostCall(*coordinator_, request, "anonymous", [&](const Answer& answer) {
+      EXPECT_TRUE(answer.ok() && answer->has_lease());
+      granted.push_back(coordinator_->GetStatistics().leases);
+      if (std::ssize(granted) == kAsking) told.set_value();
+    });
+  }
+  int64_t before_heartbeat = kAsking;
+  PostCall(*coordinator_, Request(absl::StrCat("w", kAsking), {}, absl::ZeroDuration()),
+           "anonymous", [&](const Answer&) { before_heartbeat = std::ssize(granted); });
+  queued.set_value();
+  told.get_future().wait();
+  EXPECT_LE(granted.front(), 5) << "the first group makes no more";
+  EXPECT_EQ(granted.back(), kAsking);
+  EXPECT_LE(before_heartbeat, 5) << "who wants no lease does not wait for the others";
 }
 
 // Otherwise a token could register workers that take nothing, and no autoscaler would start any.
