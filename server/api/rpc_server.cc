@@ -40,6 +40,31 @@ int StreamsOfAClient(const RpcServer::Options& options) {
   return options.socket.empty() ? TransferThreads::kStreamsOfAClient : kWorkerUploads;
 }
 
+// What the caller's connections may take together. `calls`: its quota, a second.
+Edge::Account AccountOf(const Caller& caller, double calls) {
+  Edge::Account account = {.name = caller.principal};
+  // A fleet shares one token, or none.
+  const bool is_fleet = caller.role == v1::WORKER || caller.token_id.empty();
+  if (is_fleet) {
+    account.name += " and its workers";
+    account.limits.most_streams = kFleetStreams;
+    return account;
+  }
+  account.most_connections = 0.5;
+  if (caller.role == v1::ADMIN) {
+    account.name += " as an administrator";  // who may also be a worker
+  } else {
+    account.limits.most_message_bytes = rpc::kMaxClientRequestBytes;
+  }
+  // Calls beyond the quota are told so, up to twice of it. Each costs gRPC 70 us.
+  if (calls > 0) {
+    using Principal = FrameGuard::Principal;
+    account.limits.new_streams =
+        platform::TokenBucket(std::min(Principal::kStreamRate, 2 * calls), Principal::kStreamBurst);
+  }
+  return account;
+}
+
 // Full names of the server's own services.
 std::vector<std::string> Services() {
   return {
@@ -106,34 +131,17 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(Options options, Cor
         });
   }
   if (server->edge_ == nullptr) return server;
-  server->edge_->Start(
-      std::move(acceptor),
-      [gate = &server->gate_, calls = options.gate.quotas.calls_per_second](
-          const Peer& peer, absl::string_view method,
-          absl::string_view authorization) -> absl::StatusOr<Edge::Account> {
-        ASSIGN_OR_RETURN(const Caller caller, gate->Meet(peer, method, authorization));
-        Edge::Account account = {.name = caller.principal};
-        // A fleet shares one token, or none.
-        const bool is_fleet = caller.role == v1::WORKER || caller.token_id.empty();
-        if (is_fleet) {
-          account.name += " and its workers";
-          account.limits.most_streams = kFleetStreams;
-          return account;
-        }
-        account.most_connections = 0.5;
-        if (caller.role == v1::ADMIN) {
-          account.name += " as an administrator";  // who may also be a worker
-        } else {
-          account.limits.most_message_bytes = rpc::kMaxClientRequestBytes;
-        }
-        // Calls beyond the quota are told so, up to twice of it. Each costs gRPC 70 us.
-        if (calls > 0) {
-          using Principal = FrameGuard::Principal;
-          account.limits.new_streams = platform::TokenBucket(
-              std::min(Principal::kStreamRate, 2 * calls), Principal::kStreamBurst);
-        }
-        return account;
-      });
+  server->edge_->Start(std::move(acceptor),
+                       [gate = &server->gate_, calls = options.gate.quotas.calls_per_second](
+                           const Peer& peer, absl::string_view method,
+                           absl::string_view authorization) -> absl::StatusOr<Edge::Account> {
+                         ASSIGN_OR_RETURN(Caller caller, gate->Meet(peer, method, authorization));
+                         Edge::Account account = AccountOf(caller, calls);
+                         // When the token expires, the client may already call with its next one.
+                         caller.expire_time = absl::InfiniteFuture();
+                         account.recheck = [gate, caller] { return gate->Recheck(caller); };
+                         return account;
+                       });
   return server;
 }
 

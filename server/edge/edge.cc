@@ -203,6 +203,7 @@ struct Edge::Connection {
   bool ssl_wants_write = false;
   bool is_own = false;
   bool is_trusted = false;
+  std::function<absl::Status()> recheck;  // the account's
   std::list<Connection*>::iterator in_untrusted;
   int64_t message_bytes = 0;
   absl::Time opened;
@@ -308,7 +309,7 @@ void Edge::Run() {
   while (true) {
     absl::Time now = SteadyNow();
     absl::Time until = timers_.empty() ? absl::InfiniteFuture() : timers_.begin()->first;
-    until = std::min(until, listen_again_);
+    until = std::min({until, listen_again_, recheck_at_});
     if (stopping_) {
       const absl::Time stop_at = absl::FromUnixNanos(stop_at_ns_);
       if (now >= stop_at || connections_.empty()) return;
@@ -369,6 +370,10 @@ void Edge::Run() {
       SetTimer(connection, absl::InfiniteFuture());
       const bool is_closing = connection.state == Connection::State::kClosing;
       is_closing ? Destroy(connection) : Relay(connection);
+    }
+    if (recheck_at_ <= now) {
+      recheck_at_ = now + options_.recheck_interval;
+      RefuseRevoked();
     }
     if (listen_again_ <= now) {
       listen_again_ = absl::InfiniteFuture();
@@ -471,6 +476,7 @@ void Edge::Open(int client, const std::string& address, std::string shown, bool 
         }
         const auto has = static_cast<double>(principal->connections);
         if (has < account.most_connections * static_cast<double>(most_connections_)) {
+          of.recheck = account.recheck;
           return principal;
         }
         return absl::ResourceExhaustedError(absl::StrCat(
@@ -780,6 +786,14 @@ void Edge::RefuseLargestMessages() {
     return held(*a.second) < held(*b.second);
   });
   Refuse(*largest->second, "the server holds too many unfinished messages; try again later");
+}
+
+void Edge::RefuseRevoked() {
+  for (const auto& [id, connection] : connections_) {
+    if (!connection->is_trusted || connection->state != Connection::State::kRelaying) continue;
+    const absl::Status status = connection->recheck();
+    if (!status.ok()) Refuse(*connection, status.message());
+  }
 }
 
 void Edge::Refuse(Connection& connection, absl::string_view reason) {

@@ -33,6 +33,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
@@ -62,6 +63,8 @@ class Edge {
     // Maximum memory of incomplete messages, headers, and answers that clients do not read, on all
     // connections together. Beyond it, the principal that has most loses its largest connection.
     int64_t message_bytes = int64_t{256} << 20;
+    // Interval at which connections end whose credentials were revoked (Account::recheck).
+    absl::Duration recheck_interval = absl::Seconds(30);
   };
   // Whose calls count together, and what they may take.
   struct Account {
@@ -69,6 +72,9 @@ class Edge {
     FrameGuard::Principal limits;
     // Of all connections.
     double most_connections = 1;
+    // Why a connection that showed the credentials must end: they were revoked. Takes microseconds:
+    // a fleet has thousands of connections.
+    std::function<absl::Status()> recheck = [] { return absl::OkStatus(); };
   };
   // Checks the credentials of a call: a client, "package.Service/Method" and the header
   // "authorization". Runs on the threads of handshakes.
@@ -137,6 +143,7 @@ class Edge {
   // Sets the memory of the connection that counts in Options::message_bytes.
   void CountMessages(Connection& connection, int64_t bytes);
   void RefuseLargestMessages();
+  void RefuseRevoked();
   // Sends `reason` to the client, ends gRPC's side, and closes the connection once it is sent.
   void Refuse(Connection& connection, absl::string_view reason);
   void Destroy(Connection& connection);
@@ -165,6 +172,7 @@ class Edge {
 
   int64_t most_connections_ = 0;
   absl::Time listen_again_ = absl::InfiniteFuture();
+  absl::Time recheck_at_ = absl::InfinitePast();
   uint64_t next_id_ = 1;
   absl::flat_hash_map<uint64_t, std::shared_ptr<Connection>> connections_;
   absl::flat_hash_map<std::string, Address> addresses_;

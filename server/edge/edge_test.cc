@@ -267,6 +267,39 @@ TEST(Edge, AnswersThatAreNotReadEndTheConnection) {
   EXPECT_EQ(lost, 1);
 }
 
+// Otherwise its connections would keep others out until they close.
+TEST(Edge, ConnectionsEndWhenTheirCredentialsAreRevoked) {
+  std::atomic<bool> revoked = false;
+  const auto edge =
+      Edge::Listen({.listen = "127.0.0.1:0", .recheck_interval = absl::Milliseconds(1)});
+  ASSERT_TRUE(edge.ok()) << edge.status();
+  (*edge)->Start(std::make_unique<FakeGrpc>(),
+                 [&](const Peer& peer, absl::string_view method, absl::string_view token) {
+                   absl::StatusOr<Edge::Account> account = Admit(peer, method, token);
+                   if (token == "half") {
+                     account->recheck = [&] {
+                       return revoked ? absl::UnauthenticatedError("revoked") : absl::OkStatus();
+                     };
+                   }
+                   return account;
+                 });
+  const platform::Descriptor kept = Connect(**edge, "127.0.0.2");
+  const platform::Descriptor ended = Connect(**edge, "127.0.0.2");
+  Call(kept, "good", "a message has");
+  Call(ended, "half", "a message has");
+  EXPECT_TRUE(IsOpen(ended));
+  revoked = true;
+  std::string answer;
+  std::array<char, 256> bytes;
+  while (true) {
+    const ssize_t size = recv(ended.get(), bytes.data(), bytes.size(), 0);
+    if (size <= 0) break;
+    answer.append(bytes.data(), size);
+  }
+  EXPECT_TRUE(absl::StrContains(answer, "revoked")) << "in the GOAWAY";
+  EXPECT_TRUE(IsOpen(kept));
+}
+
 TEST(Edge, RefusedCallsKeepNoConnection) {
   const auto edge = Edge::Listen({.listen = "127.0.0.1:0", .connections = 2});
   ASSERT_TRUE(edge.ok()) << edge.status();
