@@ -40,21 +40,21 @@ class GoldenNumericTasksTest : public ::testing::Test {
 };
 
 TEST_F(GoldenNumericTasksTest, TargetsMatchTheReference) {
-  for (const TaskEntry* entry : {&CumulativeSum(), &CumulativeMin(), &CumulativeMedian(),
-                                 &CumulativeMaxSumSubarray(), &Sorting()}) {
+  for (const TaskEntry& entry : {CumulativeSum(), CumulativeMin(), CumulativeMedian(),
+                                 CumulativeMaxSumSubarray(), Sorting()}) {
     catalogue::Parameters given;
     given.Set("scratchpad", false);
     std::vector<catalogue::Problem> problems;
-    const auto owner = entry->create(catalogue::Resolve(*entry, given, "", problems));
+    const auto owner = entry.create(catalogue::Resolve(entry, given, "", problems));
     const auto& task = dynamic_cast<const RegressionTask&>(*owner);
     for (const Json& expected : golden_.at("cases")) {
       auto x = expected.at("x").get<Numbers>();
-      const auto y = expected.at(entry->name).get<Numbers>();
+      const auto y = expected.at(entry.name).get<Numbers>();
       Numbers solved(x.size(), -77);
       task.Solve({.inputs = absl::MakeSpan(x), .targets = absl::MakeSpan(solved)});
       ASSERT_EQ(y.size(), solved.size());
       for (size_t i = 0; i < y.size(); ++i) {
-        EXPECT_NEAR(solved[i], y[i], 1e-9) << entry->name << " n " << y.size();
+        EXPECT_NEAR(solved[i], y[i], 1e-9) << entry.name << " n " << y.size();
       }
     }
   }
