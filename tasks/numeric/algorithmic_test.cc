@@ -39,9 +39,9 @@ TEST(AlgorithmicTest, SubarrayIsNeverEmpty) {
   EXPECT_EQ(EntryTask(CumulativeMaxSumSubarray()).Solve({-3, -5, -1, 0}), (Numbers{-3, -3, -1, 0}));
 }
 
-class EveryAlgorithmTest : public ::testing::TestWithParam<const TaskEntry*> {
+class EveryAlgorithmTest : public ::testing::TestWithParam<TaskEntry> {
  protected:
-  const EntryTask task_{*GetParam()};
+  const EntryTask task_{GetParam()};
 };
 
 // Follows the definition: enumerates every prefix and subarray.
@@ -78,7 +78,7 @@ TEST_P(EveryAlgorithmTest, SamplesMatchTheDefinition) {
       EXPECT_EQ(drawn.inputs.back(), 0) << "scratchpad";
       EXPECT_EQ(drawn.targets.back(), 0) << "scratchpad";
       drawn.inputs.pop_back();
-      const Numbers expected = ByDefinition(GetParam()->name, drawn.inputs);
+      const Numbers expected = ByDefinition(GetParam().name, drawn.inputs);
       for (size_t i = 0; i < expected.size(); ++i) {
         EXPECT_NEAR(drawn.targets[i], expected[i], 1e-12) << n;
       }
@@ -88,7 +88,7 @@ TEST_P(EveryAlgorithmTest, SamplesMatchTheDefinition) {
 
 TEST_P(EveryAlgorithmTest, ScratchpadIsOptionalAndUnscored) {
   EXPECT_EQ(task_.Mask(3), (std::vector<uint8_t>{1, 1, 1, 0}));
-  const EntryTask without(*GetParam(), With("scratchpad", false));
+  const EntryTask without(GetParam(), With("scratchpad", false));
   EXPECT_EQ(without.Mask(3), (std::vector<uint8_t>{1, 1, 1}));
   EXPECT_EQ(without.Draw({.n = 3}, 0).inputs.size(), 3U);
   EXPECT_EQ(without->Rows(8), 8);
@@ -121,13 +121,13 @@ TEST_P(EveryAlgorithmTest, RefusesDomainsWithoutSamples) {
 }
 
 TEST_P(EveryAlgorithmTest, RoundingUnitIsOneOrHalf) {
-  EXPECT_EQ(task_->rounding_unit(), GetParam()->name == "cumulative_median" ? 0.5 : 1);
+  EXPECT_EQ(task_->rounding_unit(), GetParam().name == "cumulative_median" ? 0.5 : 1);
 }
 
 INSTANTIATE_TEST_SUITE_P(AllTasks, EveryAlgorithmTest,
-                         ::testing::Values(&CumulativeSum(), &CumulativeMin(), &CumulativeMedian(),
-                                           &CumulativeMaxSumSubarray(), &Sorting()),
-                         [](const auto& info) { return info.param->name; });
+                         ::testing::Values(CumulativeSum(), CumulativeMin(), CumulativeMedian(),
+                                           CumulativeMaxSumSubarray(), Sorting()),
+                         [](const auto& info) { return info.param.name; });
 
 // The error of the best answer that is the same for all tokens of a vector and for all orders of
 // its numbers, mean over vectors that an evaluation of trials of length 8 draws
