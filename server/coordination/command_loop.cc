@@ -71,7 +71,7 @@ void CommandLoop::PostCommand(Command command) {
       refusal = Stopping();
     } else if ((command.bytes > 0 && queued_bytes_ + command.bytes > options_.max_queued_bytes) ||
                (command.call_bytes > 0 &&
-                queued_call_bytes_ + command.call_bytes > options_.max_queued_bytes)) {
+                queued_call_bytes_ + command.call_bytes > options_.max_queued_bytes / 2)) {
       refusal = Behind();
     } else if (command.bytes > 0 && !room_.ok()) {
       refusal = NotStored(room_);

@@ -55,8 +55,8 @@ class CommandLoop {
   using Answer = std::function<void()>;
 
   struct Options {
-    // Maximum bytes of queued commands: of Command::bytes, and of Command::call_bytes. Further
-    // commands are refused with UNAVAILABLE.
+    // Maximum bytes of queued commands: of Command::bytes, and half as many of Command::call_bytes,
+    // which are 13,000 heartbeats. Further commands are refused with UNAVAILABLE.
     int64_t max_queued_bytes = 256 << 20;
     // Called on the loop's thread, before the group's answers.
     std::function<void(CommittedGroup)> publish;

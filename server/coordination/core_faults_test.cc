@@ -763,7 +763,7 @@ TEST(CoreFaultsTest, QueuedCommandsAreBounded) {
   released.count_down();
   all.wait();
   EXPECT_EQ(first, absl::OkStatus());
-  EXPECT_EQ(small.code(), absl::StatusCode::kInvalidArgument) << "taken: it names no worker";
+  EXPECT_EQ(small.code(), absl::StatusCode::kFailedPrecondition) << "taken: it has no session";
 
   std::latch again(1);
   PostEvents(*coordinator, request, "anonymous",
