@@ -136,9 +136,9 @@ class Runner:
             text = path.read_text().replace("epochs:", "steps:")
             for name, few in FEW.items():
                 text = re.sub(rf"(?<=\b{name}: )\d+", lambda given, few=few: str(min(int(given[0]), few)), text)
-            # Where a protocol's numbers hold otherwise.
+            # Where a protocol's numbers hold otherwise. Files have as many sequences of a length as they have.
             for section, name in {"training": "batch_size", "evaluation": "sequences"}.items():
-                if not re.search(rf"\b{name}:", text):
+                if not re.search(rf"\b{name}:", text) and "train:" not in text:
                     text = text.replace(f"{section}: {{", f"{section}: {{{name}: {FEW[name]}, ")
             path.write_text(text)
 
