@@ -79,7 +79,7 @@ class FloodsTest(unittest.TestCase):
         self.check(self.flood(["neighbours_pages"], scale=0.2, max_mb=300))
 
     def test_workers_take_bounded_memory(self) -> None:
-        for name in ("workers_calls", "workers_events", "workers_uploads", "workers_leases"):
+        for name in ("workers_calls", "workers_events", "workers_uploads"):
             self.check(self.flood([name], scale=0.2, max_mb=500))
 
     def test_key_updates_delay_nobody_for_long(self) -> None:
