@@ -2,6 +2,7 @@
 #ifndef LENGTHWISE_MONITORING_FAMILIES_H_
 #define LENGTHWISE_MONITORING_FAMILIES_H_
 
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +16,9 @@
 namespace lengthwise::monitoring {
 
 using Labels = std::vector<std::pair<std::string, std::string>>;
+using Families = std::vector<prometheus::MetricFamily>;
+// Reads families for a scrape.
+using Source = std::function<Families()>;
 
 // Returns a family without a series. Its name, type and help are exported nonetheless.
 prometheus::MetricFamily MakeFamily(const char* name, prometheus::MetricType type,
@@ -32,7 +36,7 @@ void AddHistogram(const Labels& labels, const v1::Histogram& histogram,
 inline constexpr size_t kMostWorkers = 500;
 
 // Returns all families, including those without a series. Each series has the label `worker`.
-std::vector<prometheus::MetricFamily> WorkerMetrics(absl::Span<const WorkerSample> workers);
+Families WorkerMetrics(absl::Span<const WorkerSample> workers);
 
 }  // namespace lengthwise::monitoring
 

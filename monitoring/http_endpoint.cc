@@ -16,7 +16,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "monitoring/families.h"
 #include "platform/process_usage.h"
 #include "platform/version.h"
 #include "prometheus/metric_family.h"
@@ -38,45 +37,34 @@ constexpr std::chrono::seconds kFarewell{1};
 
 // Exports the process's resource usage under the standard names of Prometheus' client libraries,
 // such as process_cpu_seconds_total.
-class ProcessMetrics final : public prometheus::Collectable {
- public:
-  std::vector<MetricFamily> Collect() const override {
-    const platform::ProcessUsage usage = platform::ReadProcessUsage();
-    std::vector<MetricFamily> families;
-    const auto add = [&](const char* name, MetricType type, const char* help, double value) {
-      AddValue({}, value, families.emplace_back(MakeFamily(name, type, help)));
-    };
-    add("process_cpu_seconds_total", MetricType::Counter, "User and system CPU time, in seconds.",
-        usage.cpu_seconds);
-    add("process_resident_memory_bytes", MetricType::Gauge, "Resident memory, in bytes.",
-        static_cast<double>(usage.resident_bytes));
-    add("process_start_time_seconds", MetricType::Gauge,
-        "Start time of the process, in seconds since 1970.", usage.start_time_seconds);
-    add("process_open_fds", MetricType::Gauge, "Open file descriptors.",
-        static_cast<double>(usage.open_files));
-    add("process_max_fds", MetricType::Gauge, "Limit of open file descriptors.",
-        static_cast<double>(usage.max_open_files));
-    return families;
-  }
-};
+Families ProcessMetrics() {
+  const platform::ProcessUsage usage = platform::ReadProcessUsage();
+  Families families;
+  const auto add = [&](const char* name, MetricType type, const char* help, double value) {
+    AddValue({}, value, families.emplace_back(MakeFamily(name, type, help)));
+  };
+  add("process_cpu_seconds_total", MetricType::Counter, "User and system CPU time, in seconds.",
+      usage.cpu_seconds);
+  add("process_resident_memory_bytes", MetricType::Gauge, "Resident memory, in bytes.",
+      static_cast<double>(usage.resident_bytes));
+  add("process_start_time_seconds", MetricType::Gauge,
+      "Start time of the process, in seconds since 1970.", usage.start_time_seconds);
+  add("process_open_fds", MetricType::Gauge, "Open file descriptors.",
+      static_cast<double>(usage.open_files));
+  add("process_max_fds", MetricType::Gauge, "Limit of open file descriptors.",
+      static_cast<double>(usage.max_open_files));
+  return families;
+}
 
-class BuildInfo final : public prometheus::Collectable {
- public:
-  explicit BuildInfo(absl::string_view program) : program_(program) {}
-
-  std::vector<prometheus::MetricFamily> Collect() const override {
-    auto family = MakeFamily("lengthwise_build_info", prometheus::MetricType::Gauge,
-                             "Always 1; labels identify the program and its build.");
-    AddValue({{"program", program_},
-              {"version", platform::kVersion},
-              {"revision", platform::kSourceRevision}},
-             1, family);
-    return {std::move(family)};
-  }
-
- private:
-  const std::string program_;
-};
+Families BuildInfo(const std::string& program) {
+  MetricFamily family = MakeFamily("lengthwise_build_info", MetricType::Gauge,
+                                   "Always 1; labels identify the program and its build.");
+  AddValue({{"program", program},
+            {"version", platform::kVersion},
+            {"revision", platform::kSourceRevision}},
+           1, family);
+  return {std::move(family)};
+}
 
 // Not open if the address cannot be bound.
 platform::Descriptor ListenOn(absl::string_view listen) {
@@ -139,15 +127,15 @@ struct HttpEndpoint::Connection {
   bool is_answered() const { return !answer.empty() && sent == answer.size(); }
 };
 
-absl::StatusOr<std::unique_ptr<HttpEndpoint>> HttpEndpoint::Start(
-    const std::string& listen, absl::string_view program,
-    std::vector<std::shared_ptr<prometheus::Collectable>> collectables) {
-  collectables.push_back(std::make_shared<BuildInfo>(program));
-  collectables.push_back(std::make_shared<ProcessMetrics>());
-  return Serve(listen, "--metrics_listen", "/metrics", [collectables = std::move(collectables)] {
-    std::vector<MetricFamily> families;
-    for (const auto& collectable : collectables) {
-      std::vector<MetricFamily> more = collectable->Collect();
+absl::StatusOr<std::unique_ptr<HttpEndpoint>> HttpEndpoint::Start(const std::string& listen,
+                                                                  absl::string_view program,
+                                                                  std::vector<Source> sources) {
+  sources.push_back([program = std::string(program)] { return BuildInfo(program); });
+  sources.push_back(ProcessMetrics);
+  return Serve(listen, "--metrics_listen", "/metrics", [sources = std::move(sources)] {
+    Families families;
+    for (const Source& read : sources) {
+      Families more = read();
       std::move(more.begin(), more.end(), std::back_inserter(families));
     }
     return prometheus::TextSerializer().Serialize(families);

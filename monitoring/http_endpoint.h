@@ -16,8 +16,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "monitoring/families.h"
 #include "platform/descriptors.h"
-#include "prometheus/collectable.h"
 
 namespace lengthwise::monitoring {
 
@@ -32,12 +32,12 @@ class HttpEndpoint {
   static constexpr std::chrono::seconds kAnswerPatience{10};
 
   // Serves /metrics on "HOST:PORT" (an IPv4 address or "[IPv6]"; port 0 takes a free one) until
-  // destroyed. Exports `collectables` (read at every scrape), lengthwise_build_info for `program`,
-  // and the process's use of CPU, memory and descriptors. FAILED_PRECONDITION if the address cannot
-  // be bound; the message names the flag.
-  static absl::StatusOr<std::unique_ptr<HttpEndpoint>> Start(
-      const std::string& listen, absl::string_view program,
-      std::vector<std::shared_ptr<prometheus::Collectable>> collectables);
+  // destroyed. Exports `sources` (read at every scrape, on the endpoint's thread),
+  // lengthwise_build_info for `program`, and the process's use of CPU, memory and descriptors.
+  // FAILED_PRECONDITION if the address cannot be bound; the message names the flag.
+  static absl::StatusOr<std::unique_ptr<HttpEndpoint>> Start(const std::string& listen,
+                                                             absl::string_view program,
+                                                             std::vector<Source> sources);
   // Serves /healthz, whose answer is "ok", for probes.
   static absl::StatusOr<std::unique_ptr<HttpEndpoint>> StartProbe(const std::string& listen);
 

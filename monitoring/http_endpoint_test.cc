@@ -13,7 +13,6 @@
 #include "monitoring/families.h"
 #include "monitoring/testing/scrape.h"
 #include "platform/descriptors.h"
-#include "prometheus/collectable.h"
 #include "prometheus/metric_family.h"
 
 namespace lengthwise::monitoring {
@@ -76,22 +75,16 @@ TEST(HttpEndpoint, UnfinishedRequestsDoNotBlockScrapes) {
   EXPECT_EQ(ReadAll(unfinished.back()), "") << "ended by its deadline";
 }
 
-// Exports more than a socket's buffers hold.
-class LargeMetrics final : public prometheus::Collectable {
- public:
-  std::vector<prometheus::MetricFamily> Collect() const override {
-    auto family = MakeFamily("large", prometheus::MetricType::Gauge, help_.c_str());
-    AddValue({}, 1, family);
-    return {family};
-  }
-
- private:
-  const std::string help_ = std::string(4 << 20, 'x');
-};
+// More than a socket's buffers hold.
+Families LargeMetrics() {
+  const std::string help(4 << 20, 'x');
+  auto family = MakeFamily("large", prometheus::MetricType::Gauge, help.c_str());
+  AddValue({}, 1, family);
+  return {family};
+}
 
 TEST(HttpEndpoint, SlowReadersDoNotBlockOtherAddresses) {
-  const auto endpoint =
-      HttpEndpoint::Start("127.0.0.1:0", "test", {std::make_shared<LargeMetrics>()}).value();
+  const auto endpoint = HttpEndpoint::Start("127.0.0.1:0", "test", {LargeMetrics}).value();
   const std::string request = "GET /metrics HTTP/1.1\r\n\r\n";
   std::vector<platform::Descriptor> slow;
   for (size_t i = 0; i < HttpEndpoint::kMostOfAnAddress; ++i) {

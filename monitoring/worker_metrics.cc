@@ -63,9 +63,9 @@ constexpr Metric kMetrics[] = {
 
 }  // namespace
 
-std::vector<MetricFamily> WorkerMetrics(absl::Span<const WorkerSample> workers) {
+Families WorkerMetrics(absl::Span<const WorkerSample> workers) {
   workers = workers.first(std::min(workers.size(), kMostWorkers));
-  std::vector<MetricFamily> families;
+  Families families;
   MetricFamily& info = families.emplace_back(MakeFamily("lengthwise_worker_info", MetricType::Gauge,
                                                         "Always 1; labels describe a worker."));
   for (const WorkerSample& worker : workers) {

@@ -37,12 +37,12 @@ class MonitoringEndpoint {
   const std::shared_ptr<OpenStreams>& streams() const { return streams_; }
 
  private:
-  MonitoringEndpoint();
+  MonitoringEndpoint() = default;
 
-  const std::shared_ptr<prometheus::Registry> registry_;
-  RpcMetrics rpc_metrics_;
-  const std::shared_ptr<OpenStreams> streams_;
-  std::unique_ptr<monitoring::HttpEndpoint> http_;
+  prometheus::Registry registry_;
+  RpcMetrics rpc_metrics_{registry_};
+  const std::shared_ptr<OpenStreams> streams_ = std::make_shared<OpenStreams>();
+  std::unique_ptr<monitoring::HttpEndpoint> http_;  // reads the others
 };
 
 }  // namespace lengthwise::server

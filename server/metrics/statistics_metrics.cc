@@ -2,19 +2,21 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <string>
 #include <utility>
-
-#include "monitoring/families.h"
+#include <variant>
 
 namespace lengthwise::server {
 namespace {
 
 using monitoring::AddHistogram;
 using monitoring::AddValue;
+using monitoring::Families;
 using monitoring::Labels;
 using monitoring::MakeFamily;
 using prometheus::MetricFamily;
@@ -25,64 +27,60 @@ struct Metric {
   const char* name;
   MetricType type;
   const char* help;
-  double (*value)(const Statistics&);
+  std::variant<int64_t Statistics::*, double Statistics::*, bool Statistics::*,
+               size_t (*)(const Statistics&)>
+      value;
 };
 
 constexpr Metric kMetrics[] = {
     {"lengthwise_queue_oldest_seconds", MetricType::Gauge,
      "Time that the oldest queued trial has waited, in seconds; 0 when none is queued.",
-     [](const Statistics& s) { return s.oldest_queued_seconds; }},
-    {"lengthwise_leases", MetricType::Gauge, "Packs leased to workers.",
-     [](const Statistics& s) { return static_cast<double>(s.leases); }},
+     &Statistics::oldest_queued_seconds},
+    {"lengthwise_leases", MetricType::Gauge, "Packs leased to workers.", &Statistics::leases},
     {"lengthwise_lease_expiries_total", MetricType::Counter,
      "Leases that expired without a heartbeat: workers died or lost their connection.",
-     [](const Statistics& s) { return static_cast<double>(s.lease_expiries); }},
+     &Statistics::lease_expiries},
     {"lengthwise_workers_alive", MetricType::Gauge,
      "Workers with a heartbeat within the last lease duration.",
-     [](const Statistics& s) { return static_cast<double>(s.workers.size()); }},
+     [](const Statistics& s) { return s.workers.size(); }},
     {"lengthwise_workers_lost_total", MetricType::Counter,
      "Workers that fell silent for a lease duration without having stopped.",
-     [](const Statistics& s) { return static_cast<double>(s.lost_workers); }},
+     &Statistics::lost_workers},
     {"lengthwise_workers_drained", MetricType::Gauge,
      "Live workers that get no new leases, by `lengthwise workers drain`.",
-     [](const Statistics& s) { return static_cast<double>(s.drained_workers); }},
+     &Statistics::drained_workers},
     {"lengthwise_queue_paused", MetricType::Gauge, "1 while the queue is paused; else 0.",
-     [](const Statistics& s) { return s.queue_paused ? 1.0 : 0.0; }},
+     &Statistics::queue_paused},
     {"lengthwise_workers_unfit", MetricType::Gauge,
-     "Live workers whose machine cannot run some of the trials.",
-     [](const Statistics& s) { return static_cast<double>(s.unfit_workers); }},
+     "Live workers whose machine cannot run some of the trials.", &Statistics::unfit_workers},
     {"lengthwise_events_stored_total", MetricType::Counter, "Events committed to the store.",
-     [](const Statistics& s) { return static_cast<double>(s.events_stored); }},
+     &Statistics::events_stored},
     {"lengthwise_points_stored_total", MetricType::Counter,
-     "Loss curve points committed to the store.",
-     [](const Statistics& s) { return static_cast<double>(s.points_stored); }},
+     "Loss curve points committed to the store.", &Statistics::points_stored},
     {"lengthwise_commit_failures_total", MetricType::Counter,
      "Transactions that the store failed to commit; their commands failed with UNAVAILABLE.",
-     [](const Statistics& s) { return static_cast<double>(s.commit_failures); }},
+     &Statistics::commit_failures},
     {"lengthwise_example_files_stored_total", MetricType::Counter,
-     "Files of examples uploaded, validated and stored.",
-     [](const Statistics& s) { return static_cast<double>(s.example_files_stored); }},
+     "Files of examples uploaded, validated and stored.", &Statistics::example_files_stored},
     {"lengthwise_example_bytes_stored_total", MetricType::Counter,
-     "Bytes of stored files of examples.",
-     [](const Statistics& s) { return static_cast<double>(s.example_bytes_stored); }},
+     "Bytes of stored files of examples.", &Statistics::example_bytes_stored},
     {"lengthwise_database_bytes", MetricType::Gauge, "Size of the database file, in bytes.",
-     [](const Statistics& s) { return static_cast<double>(s.database_bytes); }},
+     &Statistics::database_bytes},
     {"lengthwise_last_backup_timestamp_seconds", MetricType::Gauge,
      "Time of the last complete backup, in seconds since 1970; 0 if there is none.",
-     [](const Statistics& s) { return s.last_backup_seconds; }},
+     &Statistics::last_backup_seconds},
     {"lengthwise_last_backup_failed", MetricType::Gauge,
-     "1 if the last attempt to make a backup failed; else 0.",
-     [](const Statistics& s) { return s.last_backup_failed ? 1.0 : 0.0; }},
+     "1 if the last attempt to make a backup failed; else 0.", &Statistics::last_backup_failed},
     {"lengthwise_disk_free_bytes", MetricType::Gauge,
      "Free space of the data directory's file system, in bytes; of that of --artifacts if a "
      "smaller share of it is free.",
-     [](const Statistics& s) { return static_cast<double>(s.disk_free_bytes); }},
+     &Statistics::disk_free_bytes},
     {"lengthwise_disk_bytes", MetricType::Gauge,
      "Size of the file system of lengthwise_disk_free_bytes, in bytes.",
-     [](const Statistics& s) { return static_cast<double>(s.disk_size_bytes); }},
+     &Statistics::disk_size_bytes},
     {"lengthwise_disk_full", MetricType::Gauge,
      "1 while the disk has room for deletions only, and new data is refused; else 0.",
-     [](const Statistics& s) { return s.disk_full ? 1.0 : 0.0; }},
+     &Statistics::disk_full},
 };
 
 struct Distribution {
@@ -158,7 +156,7 @@ MetricFamily ByOwner(const char* name, const char* help, const std::vector<v1::O
   return family;
 }
 
-std::vector<MetricFamily> OwnerMetrics(const std::vector<v1::OwnerUsage>& owners) {
+Families OwnerMetrics(const std::vector<v1::OwnerUsage>& owners) {
   using Owner = v1::OwnerUsage;
   return {ByOwner("lengthwise_owner_disk_bytes", "Disk use of an owner's experiments, in bytes.",
                   owners, [](const Owner& owner) { return static_cast<double>(owner.bytes()); }),
@@ -170,7 +168,7 @@ std::vector<MetricFamily> OwnerMetrics(const std::vector<v1::OwnerUsage>& owners
                   owners, [](const Owner& owner) { return owner.worker_seconds(); })};
 }
 
-void Append(std::vector<MetricFamily> more, std::vector<MetricFamily>& families) {
+void Append(Families more, Families& families) {
   families.insert(families.end(), std::make_move_iterator(more.begin()),
                   std::make_move_iterator(more.end()));
 }
@@ -186,7 +184,7 @@ double Done(const v1::TrialProgress& progress, v1::TrialProgress::Phase phase) {
 
 // Returns the families with the labels `experiment` and `trial`, including those without a series.
 // Covers only statistics.running_trials, which is bounded, so that scrapes stay small.
-std::vector<MetricFamily> TrialMetrics(const Statistics& statistics) {
+Families TrialMetrics(const Statistics& statistics) {
   MetricFamily experiments =
       MakeFamily("lengthwise_experiment_trials", MetricType::Gauge,
                  "Trials by state, of the experiments with exported running trials.");
@@ -242,9 +240,9 @@ std::vector<MetricFamily> TrialMetrics(const Statistics& statistics) {
 
 }  // namespace
 
-std::vector<MetricFamily> ToMetrics(const Statistics& statistics) {
+Families ToMetrics(const Statistics& statistics) {
   const DecisionCounts& decided = statistics.decided;
-  std::vector<MetricFamily> families = {
+  Families families = {
       Trials(statistics.trials), WantedWorkers(statistics.wanted_workers),
       Counts("lengthwise_decisions_total", "Scheduler decisions, by kind.", "decision",
              decided.decisions),
@@ -253,8 +251,9 @@ std::vector<MetricFamily> ToMetrics(const Statistics& statistics) {
       Counts("lengthwise_trial_failures_total", "Trials that failed permanently, by reason.",
              "reason", decided.failures)};
   for (const Metric& metric : kMetrics) {
-    AddValue({}, metric.value(statistics),
-             families.emplace_back(MakeFamily(metric.name, metric.type, metric.help)));
+    const double value = std::visit(
+        [&](auto of) { return static_cast<double>(std::invoke(of, statistics)); }, metric.value);
+    AddValue({}, value, families.emplace_back(MakeFamily(metric.name, metric.type, metric.help)));
   }
   for (const Distribution& distribution : kDistributions) {
     AddHistogram({}, statistics.*distribution.value,
@@ -266,7 +265,5 @@ std::vector<MetricFamily> ToMetrics(const Statistics& statistics) {
   Append(monitoring::WorkerMetrics(statistics.workers), families);
   return families;
 }
-
-std::vector<MetricFamily> StatisticsMetrics::Collect() const { return ToMetrics(statistics_()); }
 
 }  // namespace lengthwise::server
