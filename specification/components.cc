@@ -20,35 +20,20 @@ using google::protobuf::Value;
 
 constexpr size_t kMostLabel = 48;
 
-// Converts the user's parameters to the catalogue's types and reports values that do not convert.
-catalogue::Parameters Given(const v1::Component& component, absl::string_view path,
-                            Findings& findings) {
-  catalogue::Parameters given;
-  for (const auto& [name, value] : component.parameters()) {
-    switch (value.kind_case()) {
-      case Value::kBoolValue:
-        given.Set(name, value.bool_value());
-        break;
-      case Value::kNumberValue:
-        if (std::isfinite(value.number_value())) {
-          given.Set(name, value.number_value());
-        } else {
-          findings.Add(absl::StrCat(path, ".", name), "got ", value.number_value(),
-                       ", expected a finite value");
-        }
-        break;
-      case Value::kStringValue:
-        if (platform::IsPrintable(value.string_value())) {
-          given.Set(name, value.string_value());
-        } else {
-          findings.Add(absl::StrCat(path, ".", name), "has control characters; expected text");
-        }
-        break;
-      default:
-        findings.Add(absl::StrCat(path, ".", name), "expected a number, true, false or text");
-    }
+// What keeps a user's parameter from the catalogue's types; empty if nothing does.
+std::string Mistake(const Value& value) {
+  switch (value.kind_case()) {
+    case Value::kBoolValue:
+      return "";
+    case Value::kNumberValue:
+      if (std::isfinite(value.number_value())) return "";
+      return absl::StrCat("got ", value.number_value(), ", expected a finite value");
+    case Value::kStringValue:
+      if (platform::IsPrintable(value.string_value())) return "";
+      return "has control characters; expected text";
+    default:
+      return "expected a number, true, false or text";
   }
-  return given;
 }
 
 nlohmann::json ToJson(const Value& value) {
@@ -130,7 +115,14 @@ std::optional<Choice> Resolve(absl::Span<const catalogue::Entry* const> entries,
       beside->second.has_struct_value()) {
     beside->second.set_string_value(ToJson(beside->second).dump());
   }
-  const catalogue::Parameters given = Given(component, path, findings);
+  v1::Component sound = component;
+  for (const auto& [name, value] : component.parameters()) {
+    const std::string mistake = Mistake(value);
+    if (mistake.empty()) continue;
+    findings.Add(absl::StrCat(path, ".", name), mistake);
+    sound.mutable_parameters()->erase(name);
+  }
+  const catalogue::Parameters given = ParametersOf(sound);
   Choice choice{*index, catalogue::Resolve(*entries[*index], given, path, problems)};
   findings.AddAll(problems);
   component.clear_parameters();

@@ -102,6 +102,13 @@ std::string Text(absl::int128 number) {
   return text.str();
 }
 
+// An integer, or a range if `ranges` are accepted. Nullopt for other nodes.
+std::optional<IntegerRange> RangeOf(const Node& node, bool ranges) {
+  if (!node.IsScalar()) return std::nullopt;
+  if (const auto integer = ParseInteger(node.text)) return IntegerRange{*integer, *integer, 1};
+  return ranges ? ParseRange(node.text) : std::nullopt;
+}
+
 class Reader {
  public:
   explicit Reader(Parsed& parsed) : parsed_(parsed) {}
@@ -217,14 +224,7 @@ class Reader {
   void ReadIntegers(const Node& node, const std::string& path, const FieldDescriptor& field,
                     const IntegerLimits& limits, Message& message) {
     const bool list = field.is_repeated();
-    std::optional<IntegerRange> range;
-    if (node.IsScalar()) {
-      if (const auto integer = ParseInteger(node.text)) {
-        range = IntegerRange{*integer, *integer, 1};
-      } else if (list) {
-        range = ParseRange(node.text);
-      }
-    }
+    const std::optional<IntegerRange> range = RangeOf(node, /*ranges=*/list);
     if (!range) {
       const bool wrong_range = list && node.IsScalar() && LooksLikeRange(node.text);
       Unread(path, "got ", Shown(node), ", expected ",
@@ -263,14 +263,7 @@ class Reader {
   }
 
   void ReadLengthRange(const Node& node, const std::string& path, v1::LengthRange& lengths) {
-    std::optional<IntegerRange> range;
-    if (!node.IsScalar()) {
-      // A list is none.
-    } else if (const auto integer = ParseInteger(node.text)) {
-      range = IntegerRange{*integer, *integer, 1};
-    } else {
-      range = ParseRange(node.text);
-    }
+    const std::optional<IntegerRange> range = RangeOf(node, /*ranges=*/true);
     constexpr int32_t kMost = std::numeric_limits<int32_t>::max();
     if (!range || range->step != 1 || range->first < -kMost || range->last > kMost) {
       Unread(path, "got ", Shown(node), ", expected a range such as \"1..20\"");
