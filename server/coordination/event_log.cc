@@ -30,11 +30,11 @@ absl::StatusOr<EventPage> EventLog::ReadEvents(absl::string_view experiment_or_t
                                 .start_position = start_position,
                                 .max_events = max_events,
                                 .log_only = log_only};
-  RecentPages::Ticket ticket;
-  if (std::optional<EventPage> page = recent_pages_.Find(path.experiment, key, ticket)) {
+  int64_t version = 0;
+  if (std::optional<EventPage> page = recent_pages_.Find(path.experiment, key, version)) {
     return *std::move(page);
   }
-  // After the ticket was taken: the page must be at least as new as the ticket.
+  // Afterwards: the page must be at least as new as the version.
   ASSIGN_OR_RETURN(const auto reader, storage_.Read());
   EventPage page;
   page.at_end = true;
@@ -83,7 +83,7 @@ absl::StatusOr<EventPage> EventLog::ReadEvents(absl::string_view experiment_or_t
     // The next read starts behind the events that are not part of the log.
     if (log_only) page.next_position = std::max(page.next_position, last + 1);
   }
-  recent_pages_.Add(path.experiment, key, ticket, page);
+  recent_pages_.Add(path.experiment, key, version, page);
   return page;
 }
 

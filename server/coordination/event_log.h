@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -45,17 +46,12 @@ class RecentPages {
     bool log_only = false;
     bool operator==(const Key&) const = default;
   };
-  // The version of an experiment that a page is read at.
-  struct Ticket {
-    int64_t changes = 0;
-  };
 
-  // Returns the page, or a ticket with which the caller may add it after reading it. Anything read
-  // after this call is at least as new as the ticket.
-  std::optional<EventPage> Find(absl::string_view experiment, const Key& key, Ticket& ticket);
-  // Discards the page if the experiment has changed since the ticket.
-  void Add(absl::string_view experiment, const Key& key, const Ticket& ticket,
-           const EventPage& page);
+  // Returns the page, or sets the experiment's version, with which the caller may add the page
+  // after reading it. Anything read after this call is at least as new as the version.
+  std::optional<EventPage> Find(absl::string_view experiment, const Key& key, int64_t& version);
+  // Discards the page if the experiment has changed since the version.
+  void Add(absl::string_view experiment, const Key& key, int64_t version, const EventPage& page);
 
   // Called after a commit, before its subscribers are woken.
   void Changed(absl::string_view experiment);
@@ -77,7 +73,13 @@ class RecentPages {
 // A subscription. It ends when this object is destroyed.
 class Subscription {
  public:
-  virtual ~Subscription() = default;
+  explicit Subscription(std::function<void()> end) : end_(std::move(end)) {}
+  ~Subscription() { end_(); }
+  Subscription(const Subscription&) = delete;
+  Subscription& operator=(const Subscription&) = delete;
+
+ private:
+  const std::function<void()> end_;
 };
 
 // Callbacks that are run when an experiment changes. Thread-safe. Must outlive its subscriptions.
@@ -101,7 +103,6 @@ class Subscriptions {
     std::function<void()> wake;
     std::function<void(const v1::TrialProgress&)> progress;
   };
-  class Handle;
 
   std::vector<std::shared_ptr<Subscriber>> SubscribersOf(absl::string_view experiment);
 

@@ -11,29 +11,29 @@ constexpr int64_t kMaxEventBytes = 256 << 10;
 }  // namespace
 
 std::optional<EventPage> RecentPages::Find(absl::string_view experiment, const Key& key,
-                                           Ticket& ticket) {
+                                           int64_t& version) {
   platform::MutexLock lock(mutex_);
   if (changes_.size() >= kMostExperiments && !changes_.contains(experiment)) {
-    // Tickets given out before become invalid, because their experiments get new versions.
+    // Versions given out before become invalid, because their experiments get new ones.
     changes_.clear();
     entries_.clear();
   }
   const auto [changes, is_new] = changes_.try_emplace(experiment, next_change_);
   if (is_new) ++next_change_;
-  ticket.changes = changes->second;
+  version = changes->second;
   for (const Entry& entry : entries_) {
     if (entry.key == key) return entry.page;
   }
   return std::nullopt;
 }
 
-void RecentPages::Add(absl::string_view experiment, const Key& key, const Ticket& ticket,
+void RecentPages::Add(absl::string_view experiment, const Key& key, int64_t version,
                       const EventPage& page) {
   // Copying a page of one large event would cost more than reading it.
   if (page.events.size() == 1 && page.events[0].ByteSizeLong() > kMaxEventBytes) return;
   platform::MutexLock lock(mutex_);
   const auto changes = changes_.find(experiment);
-  if (changes == changes_.end() || changes->second != ticket.changes) return;
+  if (changes == changes_.end() || changes->second != version) return;
   for (const Entry& entry : entries_) {
     if (entry.key == key) return;
   }

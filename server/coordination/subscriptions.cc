@@ -4,29 +4,6 @@
 
 namespace lengthwise::server {
 
-class Subscriptions::Handle : public Subscription {
- public:
-  Handle(Subscriptions& owner, std::string experiment, std::shared_ptr<Subscriber> subscriber)
-      : owner_(owner), experiment_(std::move(experiment)), subscriber_(std::move(subscriber)) {}
-
-  ~Handle() override {
-    {
-      platform::MutexLock lock(owner_.mutex_);
-      const auto list = owner_.subscribers_.find(experiment_);
-      std::erase(list->second, subscriber_);
-      if (list->second.empty()) owner_.subscribers_.erase(list);
-    }
-    // Waits for a callback that is running, so that none runs after the destruction.
-    platform::MutexLock lock(subscriber_->mutex);
-    subscriber_->active = false;
-  }
-
- private:
-  Subscriptions& owner_;
-  const std::string experiment_;
-  const std::shared_ptr<Subscriber> subscriber_;
-};
-
 std::unique_ptr<Subscription> Subscriptions::Subscribe(
     absl::string_view experiment, std::function<void()> wake,
     std::function<void(const v1::TrialProgress&)> progress) {
@@ -37,7 +14,17 @@ std::unique_ptr<Subscription> Subscriptions::Subscribe(
     platform::MutexLock lock(mutex_);
     subscribers_[std::string(experiment)].push_back(subscriber);
   }
-  return std::make_unique<Handle>(*this, std::string(experiment), std::move(subscriber));
+  return std::make_unique<Subscription>([this, subscriber, experiment = std::string(experiment)] {
+    {
+      platform::MutexLock lock(mutex_);
+      const auto list = subscribers_.find(experiment);
+      std::erase(list->second, subscriber);
+      if (list->second.empty()) subscribers_.erase(list);
+    }
+    // Waits for a callback that is running, so that none runs after the destruction.
+    platform::MutexLock lock(subscriber->mutex);
+    subscriber->active = false;
+  });
 }
 
 int64_t Subscriptions::size() {

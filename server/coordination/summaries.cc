@@ -3,7 +3,6 @@
 #include <limits>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "platform/status_macros.h"
 #include "server/coordination/messages.h"
 #include "server/coordination/names.h"
@@ -93,11 +92,9 @@ absl::Status Summaries::MakeReady(const std::string& experiment_id, Held& held) 
 
 absl::StatusOr<ExperimentSummary> Summaries::Build(const std::string& experiment_id) {
   ASSIGN_OR_RETURN(const std::unique_ptr<StorageReader> reader, storage_.Read());
-  ASSIGN_OR_RETURN(const auto experiment, reader->FindExperiment(experiment_id));
-  if (!experiment.has_value()) {
-    return absl::NotFoundError(absl::StrCat("there is no ", ExperimentName(experiment_id)));
-  }
-  ASSIGN_OR_RETURN(const auto packs, reader->ListPacks(experiment->key));
+  ASSIGN_OR_RETURN(const ExperimentRecord experiment,
+                   FindExperiment(*reader, ExperimentName(experiment_id)));
+  ASSIGN_OR_RETURN(const auto packs, reader->ListPacks(experiment.key));
   absl::flat_hash_map<int64_t, ExperimentSummary::Trial> by_pack;
   for (const PackRecord& pack : packs) {
     ASSIGN_OR_RETURN(const v1::TrialSpecification specification,
@@ -112,7 +109,7 @@ absl::StatusOr<ExperimentSummary> Summaries::Build(const std::string& experiment
     shared.compared_by_loss = task != nullptr && task->compared_by_loss;
   }
   ASSIGN_OR_RETURN(auto trials,
-                   reader->ListTrials(experiment->key, 0, {}, std::numeric_limits<int64_t>::max()));
+                   reader->ListTrials(experiment.key, 0, {}, std::numeric_limits<int64_t>::max()));
   ExperimentSummary summary;
   for (TrialRecord& record : trials) {
     ExperimentSummary::Trial trial = by_pack[record.pack];
