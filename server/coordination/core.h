@@ -37,7 +37,7 @@
 #include "server/coordination/waiting_calls.h"
 #include "server/storage/artifact_store.h"
 #include "server/storage/disk_reserve.h"
-#include "server/storage/s3_options.h"
+#include "server/storage/s3_presign.h"
 #include "server/storage/storage.h"
 
 namespace lengthwise::server {

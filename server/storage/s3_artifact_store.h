@@ -33,7 +33,7 @@
 #include "server/storage/artifact_store.h"
 #include "server/storage/backup.h"
 #include "server/storage/s3_client.h"
-#include "server/storage/s3_options.h"
+#include "server/storage/s3_presign.h"
 
 namespace lengthwise::server {
 

@@ -96,7 +96,7 @@ absl::StatusOr<platform::HttpResponse> S3Client::Send(const S3Request& request,
 
 absl::StatusOr<SignedTransfer> S3Client::SignPut(const std::string& key, const std::string& sha256,
                                                  absl::Duration life) const {
-  ASSIGN_OR_RETURN(S3Request request, S3PutOnce(key, sha256));
+  S3Request request = S3PutOnce(key, sha256);
   SignedTransfer transfer;
   ASSIGN_OR_RETURN(transfer.url, PresignS3(bucket_, credentials_, request, life, absl::Now()));
   transfer.headers = std::move(request.headers);
@@ -139,8 +139,7 @@ absl::StatusOr<std::string> S3Client::Read(const std::string& key, int64_t offse
 
 absl::Status S3Client::PutOnce(const std::string& key, absl::string_view bytes,
                                absl::string_view sha256) {
-  ASSIGN_OR_RETURN(const S3Request request, S3PutOnce(key, sha256));
-  return Send(request, bytes).status();
+  return Send(S3PutOnce(key, sha256), bytes).status();
 }
 
 absl::Status S3Client::Replace(const std::string& key, absl::string_view bytes) {

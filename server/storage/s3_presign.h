@@ -10,9 +10,21 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "server/storage/s3_options.h"
 
 namespace lengthwise::server {
+
+struct S3Credentials {
+  std::string access_key_id;
+  std::string secret_access_key;
+  std::string session_token;  // empty: none
+};
+
+// How to reach an S3-compatible object store.
+struct S3Options {
+  std::string endpoint;  // empty: Amazon's of the region
+  std::string region = "us-east-1";
+  S3Credentials credentials;
+};
 
 // A bucket, or the part of one below a prefix.
 struct S3Bucket {
@@ -28,16 +40,12 @@ struct S3Request {
   std::string method;  // "GET", "HEAD", "PUT", "DELETE"
   std::string key;     // below the prefix; empty: the bucket itself, without the prefix
   std::map<std::string, std::string> query;
-  // Names in lower case. The request must carry exactly these, with these values.
+  // Names in lower case, without host. The request must carry exactly these, with these values.
   std::map<std::string, std::string> headers;
 };
 
-// Longest life of a URL that stores accept.
-inline constexpr absl::Duration kLongestS3Url = absl::Hours(24 * 7);
-
-// INVALID_ARGUMENT for an endpoint that is not a URL of scheme and host, for a header or a key that
-// has control characters, for a header name that is not in lower case, or for a life that is not
-// from 1 s to kLongestS3Url.
+// `life` is from 1 s to 7 days, which stores accept. INVALID_ARGUMENT for an endpoint that is not a
+// URL of scheme and host.
 absl::StatusOr<std::string> PresignS3(const S3Bucket& bucket, const S3Credentials& credentials,
                                       const S3Request& request, absl::Duration life,
                                       absl::Time now);
@@ -48,8 +56,8 @@ std::string S3CopySource(const S3Bucket& bucket, absl::string_view key);
 // The request that stores an object with these bytes. The store must refuse other bytes, because
 // the checksum is signed, and must refuse to replace an object. It returns the header
 // x-amz-meta-sha256 to HEAD requests; OpenStack Swift does not return x-amz-checksum-sha256.
-// INVALID_ARGUMENT unless `sha256` is 64 lower-case hexadecimal digits.
-absl::StatusOr<S3Request> S3PutOnce(absl::string_view key, absl::string_view sha256);
+// `sha256` is 64 lower-case hexadecimal digits.
+S3Request S3PutOnce(absl::string_view key, absl::string_view sha256);
 
 // "s3://bucket" or "s3://bucket/prefix". INVALID_ARGUMENT for other texts, and for names of buckets
 // that S3 does not allow.

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "platform/child_process.h"
-#include "server/storage/s3_options.h"
+#include "server/storage/s3_presign.h"
 
 namespace lengthwise::server {
 

@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "server/storage/s3_options.h"
+#include "server/storage/s3_presign.h"
 
 namespace lengthwise::server {
 
