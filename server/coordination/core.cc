@@ -182,7 +182,6 @@ absl::StatusOr<std::unique_ptr<Core>> Core::Open(const CoreOptions& options,
                                       std::move(reserve), std::move(storage),
                                       std::move(artifact_store)));
   RETURN_IF_ERROR(core->engine_.ledger.Rebuild());
-  if (options.release_leases) core->ReleaseLeases();
   {
     ASSIGN_OR_RETURN(const auto reader, core->storage_->Read());
     if (IsS3(options)) {
@@ -190,7 +189,7 @@ absl::StatusOr<std::unique_ptr<Core>> Core::Open(const CoreOptions& options,
     }
     ASSIGN_OR_RETURN(std::vector<SweepRecord> left,
                      FindLeftArtifacts(*reader, *core->artifact_store_));
-    core->SweepLeft(std::move(left));
+    core->EndEarlier(std::move(left));
     // Some of them. The loop's housekeeping deletes the others.
     core->artifact_store_->DeleteUnusedUploads();
   }
@@ -242,25 +241,6 @@ Core::Core(const CoreOptions& options, Dependencies dependencies,
              [this](bool running) { return Fault(running); }),
       backups_(options.data_dir, clock_, *storage_, *artifact_store_, *reserve_, sweeper_, usage_),
       statistics_(NoStatistics()) {}
-
-void Core::ReleaseLeases() {
-  loop_.PostCommand(
-      {.apply = [this]() -> CommandLoop::Answer {
-         Ledger& ledger = engine_.ledger;
-         // Commit fails after an error of the store, so it is not lost.
-         ledger
-             .Record(ledger.scheduler().EndLeases("was released when the server started, because "
-                                                  "its worker has ended"))
-             .IgnoreError();
-         return nullptr;
-       },
-       .fail =
-           [](const absl::Status& status) {
-             platform::LogWarning(
-                 "cannot release the leases of an earlier server, which expire as usual: ",
-                 status.message());
-           }});
-}
 
 void Core::Expire(Ledger::Expiry expiry) {
   loop_.PostCommand({.apply = [this, expiry]() -> CommandLoop::Answer {
@@ -322,21 +302,29 @@ void Core::Publish(CommittedGroup group) {
   event_log_.Publish(effects);
 }
 
-void Core::SweepLeft(std::vector<SweepRecord> left) {
-  if (left.empty()) return;
-  loop_.PostCommand({.apply = [this, left = std::move(left)]() -> CommandLoop::Answer {
-                       // Commit fails after an error of the store, so it is not lost.
-                       for (const SweepRecord& sweep : left) {
-                         engine_.ledger.store().InsertSweep(sweep).IgnoreError();
-                       }
-                       return nullptr;
-                     },
-                     .fail =
-                         [](const absl::Status& status) {
-                           platform::LogWarning(
-                               "artifacts left by an earlier server stay until the next start: ",
-                               status.message());
-                         }});
+void Core::EndEarlier(std::vector<SweepRecord> left) {
+  if (left.empty() && !options_.release_leases) return;
+  loop_.PostCommand(
+      {.apply = [this, left = std::move(left)]() -> CommandLoop::Answer {
+         Ledger& ledger = engine_.ledger;
+         // Commit fails after an error of the store, so it is not lost.
+         for (const SweepRecord& sweep : left) {
+           ledger.store().InsertSweep(sweep).IgnoreError();
+         }
+         if (!options_.release_leases) return nullptr;
+         ledger
+             .Record(ledger.scheduler().EndLeases(
+                 "was released when the server started, because its worker has ended"))
+             .IgnoreError();
+         return nullptr;
+       },
+       .fail =
+           [](const absl::Status& status) {
+             platform::LogWarning(
+                 "an earlier server's leases expire as usual, and artifacts that it "
+                 "left stay until the next start: ",
+                 status.message());
+           }});
 }
 
 void Core::Submit(std::shared_ptr<Submission> submission, Submissions::Creation create,

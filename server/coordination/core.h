@@ -162,14 +162,13 @@ class Core {
        std::unique_ptr<platform::FileLock> lock, std::unique_ptr<DiskReserve> reserve,
        std::unique_ptr<Storage> storage, std::unique_ptr<ArtifactStore> artifact_store);
 
-  // Posts a command that requeues the trials of all leases. Call it before the loop starts.
-  void ReleaseLeases();
   // Posts commands that delete what the retention no longer keeps, one after the other.
   void Expire(Ledger::Expiry expiry = {});
   // On the loop's thread.
   void Publish(CommittedGroup group);
-  // Posts a command that has the artifacts swept. Call it before the loop starts.
-  void SweepLeft(std::vector<SweepRecord> left);
+  // Posts a command that has the artifacts swept and, with options.release_leases, requeues the
+  // trials of all leases. Call it before the loop starts.
+  void EndEarlier(std::vector<SweepRecord> left);
   void CommitFailed(const absl::Status& status);
   // Why progress, or the lease of a trial that is not `running`, cannot be stored now; empty if it
   // can.

@@ -43,13 +43,9 @@ absl::StatusOr<std::vector<int64_t>> Experiments::FindEnded(const v1::RetryTrial
     for (const int state : request.states()) states.push_back(static_cast<v1::TrialState>(state));
     return store_.ListTrialsInStates(experiment.key, states);
   }
-  ASSIGN_OR_RETURN(const std::optional<TrialRecord> trial,
-                   store_.FindTrial(experiment.id, trial_id));
-  if (!trial.has_value()) {
-    return absl::NotFoundError(absl::StrCat("there is no ", request.name()));
-  }
+  ASSIGN_OR_RETURN(const TrialRecord trial, FindTrial(store_, request.name()));
   std::vector<int64_t> found;
-  if (absl::c_linear_search(request.states(), trial->state)) found.push_back(trial->key);
+  if (absl::c_linear_search(request.states(), trial.state)) found.push_back(trial.key);
   return found;
 }
 

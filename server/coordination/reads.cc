@@ -47,17 +47,15 @@ absl::StatusOr<v1::Experiment> Reads::GetExperiment(absl::string_view name, bool
 
 absl::StatusOr<v1::FindExperimentResponse> Reads::FindExperiment(
     const v1::FindExperimentRequest& request) {
-  SearchResult found;
+  v1::FindExperimentResponse response;
   {
     ASSIGN_OR_RETURN(const auto reader, storage_.Read());
-    ASSIGN_OR_RETURN(found, Search(*reader, request));
+    ASSIGN_OR_RETURN(response, Search(*reader, request));
   }
-  v1::FindExperimentResponse response;
-  response.set_match(found.match);
   ASSIGN_OR_RETURN(*response.mutable_experiment(),
-                   GetExperiment(found.experiment, /*omit_disk_use=*/true));
-  if (!found.trial.empty()) {
-    ASSIGN_OR_RETURN(*response.mutable_trial(), GetTrial(found.trial));
+                   GetExperiment(response.experiment().name(), /*omit_disk_use=*/true));
+  if (response.has_trial()) {
+    ASSIGN_OR_RETURN(*response.mutable_trial(), GetTrial(response.trial().name()));
   }
   return response;
 }

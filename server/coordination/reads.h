@@ -81,17 +81,10 @@ class Reads {
   Usage& usage_;
 };
 
-// What a user means by a text, as FindExperiment answers it.
-struct SearchResult {
-  // Resource names; the trial's is empty if the text names an experiment.
-  std::string experiment;
-  std::string trial;
-  v1::FindExperimentResponse::Match match = v1::FindExperimentResponse::FULL_NAME;
-};
-
-// Errors are those that the rpc documents.
-absl::StatusOr<SearchResult> Search(StorageReader& reader,
-                                    const v1::FindExperimentRequest& request);
+// What a user means by a text: the answer of FindExperiment, where experiment and trial have their
+// names alone. Errors are those that the rpc documents.
+absl::StatusOr<v1::FindExperimentResponse> Search(StorageReader& reader,
+                                                  const v1::FindExperimentRequest& request);
 
 }  // namespace lengthwise::server
 

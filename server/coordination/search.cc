@@ -141,8 +141,8 @@ absl::StatusOr<std::pair<std::string, Response::Match>> FindTrialId(StorageReade
 
 }  // namespace
 
-absl::StatusOr<SearchResult> Search(StorageReader& reader,
-                                    const v1::FindExperimentRequest& request) {
+absl::StatusOr<v1::FindExperimentResponse> Search(StorageReader& reader,
+                                                  const v1::FindExperimentRequest& request) {
   const auto [experiment, trial] = Split(request.text());
   if (!trial.empty() && request.kind() == Request::EXPERIMENT) {
     return absl::InvalidArgumentError(
@@ -152,7 +152,9 @@ absl::StatusOr<SearchResult> Search(StorageReader& reader,
                          : absl::StrCat("name an experiment, such as ", experiment)));
   }
   ASSIGN_OR_RETURN(auto found, FindId(reader, experiment, request.use()));
-  SearchResult result{.experiment = ExperimentName(found.first), .match = found.second};
+  Response result;
+  result.mutable_experiment()->set_name(ExperimentName(found.first));
+  result.set_match(found.second);
   if (trial.empty()) {
     if (request.kind() != Request::TRIAL) return result;
     return absl::InvalidArgumentError(absl::StrCat("\"", request.text(),
@@ -161,8 +163,8 @@ absl::StatusOr<SearchResult> Search(StorageReader& reader,
                                                    found.first, "/0"));
   }
   ASSIGN_OR_RETURN(const auto of_trial, FindTrialId(reader, found.first, trial, request.use()));
-  result.trial = TrialName(found.first, of_trial.first);
-  result.match = std::max(result.match, of_trial.second);
+  result.mutable_trial()->set_name(TrialName(found.first, of_trial.first));
+  result.set_match(std::max(result.match(), of_trial.second));
   return result;
 }
 

@@ -491,13 +491,7 @@ absl::StatusOr<std::optional<v1::CreateExperimentResponse>> Submissions::Evaluat
   *event.mutable_checkpoint() = model.checkpoint;
   RETURN_IF_ERROR(ledger_.Append(*trial, std::move(event)));
   RETURN_IF_ERROR(ledger_.StoreCheckpoint(*trial, model.step));
-
-  v1::CreateExperimentResponse response;
-  *response.mutable_experiment() = ToExperiment(record, submission.grid.specification);
-  response.add_trial_ids(grid_trial.id);
-  response.set_trial_count(1);
-  response.set_pack_count(1);
-  return response;
+  return MakeResponse(record, submission.grid);
 }
 
 }  // namespace lengthwise::server
