@@ -233,22 +233,19 @@ absl::Status RemoveAllTokens(const Flags& flags) {
   return absl::OkStatus();
 }
 
-SelfCheck::SelfCheck(absl::Duration interval, std::function<absl::Status()> check,
-                     std::function<void(const absl::Status&)> give_up)
-    : check_(std::move(check)),
-      give_up_(std::move(give_up)),
-      thread_(interval, [this] { return Check(); }) {}
-
-bool SelfCheck::Check() {
-  const absl::Status status = check_();
-  if (status.ok()) {
-    failures_ = 0;
-    return true;
-  }
-  platform::LogWarning("the server cannot be reached from its own machine: ", status.message());
-  if (++failures_ < kFailures) return true;
-  give_up_(status);
-  return false;
+std::function<bool()> SelfCheck(std::function<absl::Status()> check,
+                                std::function<void(const absl::Status&)> give_up) {
+  return [check = std::move(check), give_up = std::move(give_up), failures = 0]() mutable {
+    const absl::Status status = check();
+    if (status.ok()) {
+      failures = 0;
+      return true;
+    }
+    platform::LogWarning("the server cannot be reached from its own machine: ", status.message());
+    if (++failures < kSelfCheckFailures) return true;
+    give_up(status);
+    return false;
+  };
 }
 
 absl::Status Serve(const Flags& flags, const OpenCore& open) {
@@ -374,12 +371,11 @@ absl::Status Serve(const Flags& flags, const OpenCore& open) {
       return true;
     });
   }
-  std::unique_ptr<SelfCheck> self_check;
+  std::optional<platform::PeriodicThread> self_check;
   // A private server, which nobody would start again, goes on when its socket is gone.
   if (!flags.is_private) {
-    self_check = std::make_unique<SelfCheck>(
-        flags.self_check_interval,
-        [&server] { return (*server)->CheckReachable(kSelfCheckPatience); }, EndUnreachable);
+    const auto check = [&server] { return (*server)->CheckReachable(kSelfCheckPatience); };
+    self_check.emplace(flags.self_check_interval, SelfCheck(check, EndUnreachable));
   }
   const auto refresh_certificates = [&] {
     if (certificates != nullptr) {

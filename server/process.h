@@ -7,8 +7,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/time/time.h"
-#include "platform/periodic_thread.h"
 #include "server/coordination/core.h"
 #include "server/flags.h"
 
@@ -39,26 +37,14 @@ absl::Status RemoveAllTokens(const Flags& flags);
 // one line on stderr; 2 for wrong flags.
 int RunProcess(int argc, const char* const* argv, const OpenCore& open);
 
-// Regularly checks that the server can be reached, and gives up when it cannot. Runs a thread that
-// checks every `interval`, until destroyed.
-class SelfCheck {
- public:
-  // Consecutive failures before it gives up. A single one may be a paused machine.
-  static constexpr int kFailures = 3;
+// Consecutive failures of a self-check before it gives up. A single one may be a paused machine.
+inline constexpr int kSelfCheckFailures = 3;
 
-  // `check` must return within a bounded time. `give_up` is called once, with the last failure.
-  SelfCheck(absl::Duration interval, std::function<absl::Status()> check,
-            std::function<void(const absl::Status&)> give_up);
-
- private:
-  // Returns false after giving up.
-  bool Check();
-
-  const std::function<absl::Status()> check_;
-  const std::function<void(const absl::Status&)> give_up_;
-  int failures_ = 0;  // in a row
-  platform::PeriodicThread thread_;
-};
+// The work of a thread that regularly checks that the server can be reached, and gives up when it
+// cannot. `check` must return within a bounded time. `give_up` is called once, with the last
+// failure.
+std::function<bool()> SelfCheck(std::function<absl::Status()> check,
+                                std::function<void(const absl::Status&)> give_up);
 
 }  // namespace lengthwise::server
 

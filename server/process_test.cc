@@ -32,6 +32,7 @@
 #include "grpcpp/create_channel.h"
 #include "gtest/gtest.h"
 #include "platform/descriptors.h"
+#include "platform/periodic_thread.h"
 #include "platform/version.h"
 #include "proto/catalogue_service.grpc.pb.h"
 #include "proto/worker_service.grpc.pb.h"
@@ -732,12 +733,12 @@ TEST(SelfCheck, GivesUpAfterThreeFailuresInARow) {
   absl::Notification given_up;
   absl::Status reason;
   {
-    SelfCheck check(
-        absl::Milliseconds(1), [&] { return answers.at(asked++); },
-        [&](const absl::Status& status) {
-          reason = status;
-          given_up.Notify();
-        });
+    const platform::PeriodicThread check(absl::Milliseconds(1),
+                                         SelfCheck([&] { return answers.at(asked++); },
+                                                   [&](const absl::Status& status) {
+                                                     reason = status;
+                                                     given_up.Notify();
+                                                   }));
     ASSERT_TRUE(given_up.WaitForNotificationWithTimeout(absl::Seconds(30)));
   }
   EXPECT_EQ(asked, answers.size());

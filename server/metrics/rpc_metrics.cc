@@ -74,8 +74,9 @@ RpcMetrics::RpcMetrics(prometheus::Registry& registry)
                         .Register(registry)) {}
 
 void RpcMetrics::Observe(absl::string_view method, grpc::StatusCode code, double seconds) {
-  seconds_.Add({{"method", MethodLabel(method)}, {"code", CodeLabel(code)}}, Buckets())
-      .Observe(seconds);
+  // gRPC's codes are Abseil's: "OK", "NOT_FOUND".
+  const std::string name = absl::StatusCodeToString(static_cast<absl::StatusCode>(code));
+  seconds_.Add({{"method", MethodLabel(method)}, {"code", name}}, Buckets()).Observe(seconds);
 }
 
 prometheus::Gauge& RpcMetrics::OpenStreams(absl::string_view method) {
@@ -94,10 +95,6 @@ std::string MethodLabel(absl::string_view method) {
     return "other";
   }
   return std::string(method);
-}
-
-std::string CodeLabel(grpc::StatusCode code) {
-  return absl::StatusCodeToString(static_cast<absl::StatusCode>(code));
 }
 
 }  // namespace lengthwise::server

@@ -42,9 +42,6 @@ class RpcMetrics {
 // "ExperimentService/GetTrial"; "other" if it is no rpc of the API.
 std::string MethodLabel(absl::string_view method);
 
-// Returns gRPC's name of a status code: "OK", "NOT_FOUND", ...
-std::string CodeLabel(grpc::StatusCode code);
-
 }  // namespace lengthwise::server
 
 #endif  // LENGTHWISE_SERVER_METRICS_RPC_METRICS_H_

@@ -254,7 +254,6 @@ std::vector<LeaseDirective> Scheduler::Directives(absl::string_view worker,
   std::vector<LeaseDirective> directives;
   for (const Token token : leases) {
     LeaseDirective& directive = directives.emplace_back();
-    directive.token = token;
     const auto lease = leases_.find(token);
     if (lease == leases_.end() || lease->second.worker != worker) {
       // Its trials were requeued: the worker must stop them, since another may run them now.

@@ -112,7 +112,6 @@ struct Decisions {
 
 // The answer to a worker about one lease that it reports.
 struct LeaseDirective {
-  Token token = 0;
   bool lost = false;
   std::vector<TrialKey> cancelled;
   // Why the worker must give the lease back. Empty if it need not.
