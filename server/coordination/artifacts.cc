@@ -304,9 +304,7 @@ absl::StatusOr<OpenedModel> Artifacts::OpenModel(absl::string_view trial_name, b
     if (status.ok()) {
       auto bytes = store_.Open(model.artifact);
       if (bytes.ok()) {
-        return OpenedModel{.checkpoint = std::move(model.checkpoint),
-                           .step = model.step,
-                           .bytes = *std::move(bytes)};
+        return OpenedModel{std::move(model), *std::move(bytes)};
       }
       status = bytes.status();
     }

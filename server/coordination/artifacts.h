@@ -46,19 +46,11 @@ class DiskFault {
   absl::Status written_ ABSL_GUARDED_BY(mutex_);
 };
 
-// One upload in progress. An upload that is not finished is discarded.
-class ArtifactWriter {
- public:
-  virtual ~ArtifactWriter() = default;
-  virtual absl::Status Append(absl::string_view data) = 0;
-  // Verifies size and checksum and makes the artifact durable.
-  virtual absl::Status Finish() = 0;
-};
+// One upload in progress, which becomes durable when it is finished.
+using ArtifactWriter = ArtifactStore::Writer;
 
 // A trial's newest checkpoint, or the archive of its network, verified and opened.
-struct OpenedModel {
-  v1::Checkpoint checkpoint;
-  int64_t step = 0;
+struct OpenedModel : StoredModel {
   std::unique_ptr<ArtifactStore::Reader> bytes;
 };
 

@@ -28,9 +28,8 @@ Backups::Backups(std::string data_dir, Clock clock, Storage& storage, ArtifactSt
       reserve_(reserve),
       sweeper_(sweeper),
       usage_(usage) {
-  for (const BackupDescription& backup :
-       ListBackups(data_dir_).value_or(std::vector<BackupDescription>())) {
-    last_.time = std::max(last_.time, backup.create_time);
+  for (const v1::Backup& backup : ListBackups(data_dir_).value_or(std::vector<v1::Backup>())) {
+    last_.time = std::max(last_.time, ToTime(backup.create_time()));
   }
 }
 
@@ -41,15 +40,14 @@ Backups::Last Backups::last() const {
 
 void Backups::DeleteOld(const std::string& made, int32_t keep, v1::BackUpResponse& response) {
   std::vector<std::string> names;  // of the older ones, in the order of their times
-  for (const BackupDescription& backup :
-       ListBackups(data_dir_).value_or(std::vector<BackupDescription>())) {
+  for (const v1::Backup& backup : ListBackups(data_dir_).value_or(std::vector<v1::Backup>())) {
     absl::Time time;
     // Only names that the server makes: ParseTime also takes "2026-1-1t000000z" and
     // "infinite-future".
-    if (backup.name != made && absl::ParseTime(kDefaultName, backup.name, &time, nullptr) &&
+    if (backup.name() != made && absl::ParseTime(kDefaultName, backup.name(), &time, nullptr) &&
         time > absl::InfinitePast() && time < absl::InfiniteFuture() &&
-        absl::FormatTime(kDefaultName, time, absl::UTCTimeZone()) == backup.name) {
-      names.push_back(backup.name);
+        absl::FormatTime(kDefaultName, time, absl::UTCTimeZone()) == backup.name()) {
+      names.push_back(backup.name());
     }
   }
   for (size_t i = 0; i + static_cast<size_t>(keep) < names.size() + 1; ++i) {
@@ -130,12 +128,7 @@ absl::StatusOr<v1::Storage> Backups::GetStorage() {
     storage.set_elsewhere_free_bytes(elsewhere->free_bytes);
   }
   ASSIGN_OR_RETURN(const auto backups, ListBackups(data_dir_));
-  for (const BackupDescription& backup : backups) {
-    v1::Backup& described = *storage.add_backups();
-    described.set_name(backup.name);
-    *described.mutable_create_time() = ToTimestamp(backup.create_time);
-    described.set_bytes(backup.bytes);
-  }
+  storage.mutable_backups()->Add(backups.begin(), backups.end());
   ASSIGN_OR_RETURN(const auto owners, usage_.Owners(absl::ZeroDuration()));
   storage.mutable_usage()->Add(owners.begin(), owners.end());
   return storage;

@@ -23,8 +23,8 @@ std::string DirectoryName(absl::string_view id) {
 
 }  // namespace
 
-absl::string_view SuffixOf(absl::string_view trial) {
-  return trial == kDataFiles ? ".jsonl" : ".safetensors";
+std::string ManifestPath(absl::string_view artifact) {
+  return absl::StrCat(artifact.substr(0, artifact.rfind('.')), ".json");
 }
 
 bool IsLost(const absl::Status& status) {
@@ -65,7 +65,8 @@ absl::StatusOr<std::string> ArtifactPath(const std::string& root, const Artifact
         absl::StrCat("sha256: \"", id.sha256, "\" is not 64 lower-case hexadecimal digits"));
   }
   ASSIGN_OR_RETURN(const std::string directory, ArtifactDirectory(root, id.experiment, id.trial));
-  return absl::StrCat(directory, "/", id.sha256, SuffixOf(id.trial));
+  return absl::StrCat(directory, "/", id.sha256,
+                      id.trial == kDataFiles ? ".jsonl" : ".safetensors");
 }
 
 }  // namespace lengthwise::server

@@ -104,9 +104,6 @@ inline constexpr absl::string_view kDataFiles = "data";
 // number.
 inline constexpr absl::string_view kUploads = "uploads";
 
-// Suffix of an artifact's file name.
-absl::string_view SuffixOf(absl::string_view trial);
-
 // Path of an artifact below `root`: "<root>/<experiment>/<trial>/<sha256><suffix>". Directories are
 // named by ids (resource_id.h); an id longer than a file name may be becomes its beginning
 // and its hash. INVALID_ARGUMENT for ids that cannot be names, so that no name leads out of `root`.
@@ -116,6 +113,9 @@ absl::StatusOr<std::string> ArtifactDirectory(const std::string& root,
                                               absl::string_view experiment);
 absl::StatusOr<std::string> ArtifactDirectory(const std::string& root, absl::string_view experiment,
                                               absl::string_view trial);
+
+// Path of the manifest beside an artifact.
+std::string ManifestPath(absl::string_view artifact);
 
 // True if the error means that an artifact is permanently gone or damaged. Other errors
 // (permissions, descriptors, a failing disk) mean that it cannot be read now, and say nothing about
@@ -215,9 +215,8 @@ class ArtifactStore {
   // that cannot be names.
   virtual absl::StatusOr<std::vector<std::string>> List(const std::string& experiment,
                                                         const std::string& trial) const = 0;
-  // Space of all artifacts, or of an experiment's.
-  virtual absl::StatusOr<ArtifactUsage> Usage() const = 0;
-  virtual absl::StatusOr<ArtifactUsage> Usage(const std::string& experiment) const = 0;
+  // Space of an experiment's artifacts, or of all.
+  virtual absl::StatusOr<ArtifactUsage> Usage(const std::string& experiment = "") const = 0;
 
   // Decides whether an artifact is deleted. Called while nobody can store it: an artifact that was
   // stored before is seen as stored by the decision, and one that comes later is refused with

@@ -13,6 +13,7 @@
 #include "platform/sha256.h"
 #include "platform/status_macros.h"
 #include "proto/event.pb.h"
+#include "proto/timestamps.h"
 #include "server/security/token_records.h"
 #include "server/storage/artifact_store.h"
 #include "server/storage/backup_manifest.h"
@@ -175,7 +176,8 @@ class Maker {
       return absl::OkStatus();
     }
     if (!whole.ok()) return whole;
-    const std::string relative = RelativePath(artifact.id);
+    ASSIGN_OR_RETURN(const std::string relative,
+                     ArtifactPath(std::string(platform::kArtifactsDirectory), artifact.id));
     const std::string to = absl::StrCat(directory_, "/", relative);
     RETURN_IF_ERROR(platform::CreateDirectories(std::filesystem::path(to).parent_path().string()));
     RETURN_IF_ERROR(platform::LinkOrCopyFile(absl::StrCat(data_dir_, "/", relative), to));
@@ -275,19 +277,20 @@ absl::Status DeleteUnfinishedBackups(const std::string& data_dir) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<BackupDescription>> ListBackups(const std::string& data_dir) {
+absl::StatusOr<std::vector<v1::Backup>> ListBackups(const std::string& data_dir) {
   const std::string backups = absl::StrCat(data_dir, "/", platform::kBackupsDirectory);
   ASSIGN_OR_RETURN(const auto names, platform::ListDirectory(backups));
-  std::vector<BackupDescription> all;
+  std::vector<v1::Backup> all;
   for (const std::string& name : names) {
     if (absl::StartsWith(name, ".")) continue;
     const auto manifest = ReadManifest(absl::StrCat(backups, "/", name));
     if (!manifest.ok()) continue;  // not a backup, or not one that can be restored
-    BackupDescription& backup = all.emplace_back();
-    backup.name = name;
-    backup.create_time = manifest->create_time;
-    backup.bytes = manifest->database_bytes;
-    for (const auto& artifact : manifest->artifacts) backup.bytes += artifact.size_bytes;
+    int64_t bytes = manifest->database_bytes;
+    for (const auto& artifact : manifest->artifacts) bytes += artifact.size_bytes;
+    v1::Backup& backup = all.emplace_back();
+    backup.set_name(name);
+    *backup.mutable_create_time() = ToTimestamp(manifest->create_time);
+    backup.set_bytes(bytes);
   }
   return all;
 }

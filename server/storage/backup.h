@@ -23,7 +23,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "absl/time/time.h"
+#include "proto/administration_service.pb.h"
 #include "server/storage/artifact_store.h"
 
 namespace lengthwise::server {
@@ -56,13 +56,8 @@ absl::Status DeleteBackup(const std::string& data_dir, const std::string& name);
 // Deletes the files of interrupted backups.
 absl::Status DeleteUnfinishedBackups(const std::string& data_dir);
 
-struct BackupDescription {
-  std::string name;
-  absl::Time create_time;
-  int64_t bytes = 0;
-};
 // Sorted by name.
-absl::StatusOr<std::vector<BackupDescription>> ListBackups(const std::string& data_dir);
+absl::StatusOr<std::vector<v1::Backup>> ListBackups(const std::string& data_dir);
 
 // A place of checkpoints outside the data directory; without a name: none.
 struct CheckpointPlace {

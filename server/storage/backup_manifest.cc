@@ -2,13 +2,13 @@
 
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "nlohmann/json.hpp"
 #include "platform/data_directory_names.h"
 #include "platform/files.h"
 #include "platform/sha256.h"
 #include "platform/status_macros.h"
+#include "server/storage/resource_id.h"
 
 namespace lengthwise::server {
 namespace {
@@ -19,12 +19,6 @@ constexpr char kFormat[] = "lengthwise.backup.1";
 // With checkpoints elsewhere. Older servers refuse it: they would take them for lost.
 constexpr char kFormatElsewhere[] = "lengthwise.backup.2";
 constexpr absl::string_view kFile = platform::kBackupManifest;
-
-// True for a name that stays in its directory.
-bool IsName(const std::string& name) {
-  return !name.empty() && name[0] != '.' && !absl::StrContains(name, "/") &&
-         !absl::StrContains(name, std::string(1, '\0'));
-}
 
 // The member of an object, or a value of the wrong type, which the getters below refuse.
 const Json& Member(const Json& object, const char* name) {
@@ -58,7 +52,7 @@ std::string AddArtifacts(const Json& list, absl::string_view name,
                                                 .trial = Text(Member(entry, "trial")),
                                                 .sha256 = Text(Member(entry, "sha256"))},
                                          .size_bytes = Size(Member(entry, "size_bytes"))};
-    if (!IsName(artifact.id.experiment) || !IsName(artifact.id.trial) ||
+    if (!IsResourceId(artifact.id.experiment) || !IsResourceId(artifact.id.trial) ||
         !platform::IsSha256Hex(artifact.id.sha256) || artifact.size_bytes < 0) {
       // The error does not print the entry: it may be nested too deeply to print.
       return absl::StrCat(name, "[", artifacts.size(), "]");
@@ -69,15 +63,6 @@ std::string AddArtifacts(const Json& list, absl::string_view name,
 }
 
 }  // namespace
-
-std::string RelativePath(const ArtifactId& id) {
-  return absl::StrCat(platform::kArtifactsDirectory, "/", id.experiment, "/", id.trial, "/",
-                      id.sha256, SuffixOf(id.trial));
-}
-
-std::string ManifestPath(absl::string_view artifact) {
-  return absl::StrCat(artifact.substr(0, artifact.rfind('.')), ".json");
-}
 
 absl::StatusOr<TrialsWithout> FindTrialsWithout(
     const std::vector<BackupManifest::Artifact>& checkpoints,
@@ -95,7 +80,10 @@ absl::StatusOr<TrialsWithout> FindTrialsWithout(
       any = found.ok();
       if (!any && !IsLost(found)) failed = found;
     }
-    if (!any && ++without.count == 1) without.example = RelativePath(first);
+    if (!any && ++without.count == 1) {
+      const std::string artifacts(platform::kArtifactsDirectory);
+      without.example = ArtifactPath(artifacts, first).value_or(first.trial);
+    }
   }
   RETURN_IF_ERROR(failed);
   return without;

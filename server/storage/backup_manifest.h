@@ -30,10 +30,6 @@ struct BackupManifest {
   std::vector<Artifact> checkpoints_elsewhere;
 };
 
-// Paths relative to a data directory or a backup: of an artifact, and of the manifest beside it.
-std::string RelativePath(const ArtifactId& id);
-std::string ManifestPath(absl::string_view artifact);
-
 struct TrialsWithout {
   int64_t count = 0;
   std::string example;  // the path of one's first checkpoint

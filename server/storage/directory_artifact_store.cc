@@ -24,15 +24,10 @@ namespace lengthwise::server {
 namespace {
 
 constexpr absl::string_view kDataSuffix = ".jsonl";
-constexpr absl::string_view kManifestSuffix = ".json";
 
 // Bytes per read of a Reader.
 constexpr size_t kChunkBytes = 1 << 20;
 constexpr int kUploadsAtOnce = 50;
-
-std::string ManifestOf(absl::string_view path) {
-  return absl::StrCat(path.substr(0, path.rfind('.')), kManifestSuffix);
-}
 
 // Records which trial and step the artifact at `path` belongs to. The caller commits the file.
 absl::StatusOr<std::unique_ptr<platform::AtomicFile>> WriteManifest(const std::string& path,
@@ -44,7 +39,7 @@ absl::StatusOr<std::unique_ptr<platform::AtomicFile>> WriteManifest(const std::s
       {"step", step},
       {"size_bytes", size_bytes},
       {"sha256", id.sha256}};
-  ASSIGN_OR_RETURN(auto file, platform::AtomicFile::Create(ManifestOf(path)));
+  ASSIGN_OR_RETURN(auto file, platform::AtomicFile::Create(ManifestPath(path)));
   RETURN_IF_ERROR(file->Append(manifest.dump(2) + "\n"));
   return file;
 }
@@ -341,24 +336,16 @@ absl::StatusOr<std::vector<std::string>> DirectoryArtifactStore::ListExperiments
   return names;
 }
 
-absl::StatusOr<ArtifactUsage> DirectoryArtifactStore::Usage() const {
-  ASSIGN_OR_RETURN(ArtifactUsage usage, MeasureArtifacts(directory_));
-  if (shared_ == nullptr) return usage;
-  ASSIGN_OR_RETURN(const ArtifactUsage shared, MeasureArtifacts(shared_->directory()));
-  // Afterwards, because a directory that is not mounted measures 0.
-  RETURN_IF_ERROR(shared_->Check());
-  usage.bytes += shared.bytes;
-  usage.artifacts += shared.artifacts;
-  return usage;
-}
-
 absl::StatusOr<ArtifactUsage> DirectoryArtifactStore::Usage(const std::string& experiment) const {
-  ASSIGN_OR_RETURN(const std::string path, ArtifactDirectory(directory_, experiment));
-  ASSIGN_OR_RETURN(ArtifactUsage usage, MeasureArtifacts(path));
+  const auto measure = [&](const std::string& root) -> absl::StatusOr<ArtifactUsage> {
+    if (experiment.empty()) return MeasureArtifacts(root);
+    ASSIGN_OR_RETURN(const std::string path, ArtifactDirectory(root, experiment));
+    return MeasureArtifacts(path);
+  };
+  ASSIGN_OR_RETURN(ArtifactUsage usage, measure(directory_));
   if (shared_ == nullptr) return usage;
-  ASSIGN_OR_RETURN(const std::string shared_path,
-                   ArtifactDirectory(shared_->directory(), experiment));
-  ASSIGN_OR_RETURN(const ArtifactUsage shared, MeasureArtifacts(shared_path));
+  ASSIGN_OR_RETURN(const ArtifactUsage shared, measure(shared_->directory()));
+  // Afterwards, because a directory that is not mounted measures 0.
   RETURN_IF_ERROR(shared_->Check());
   usage.bytes += shared.bytes;
   usage.artifacts += shared.artifacts;
@@ -402,7 +389,7 @@ absl::Status DirectoryArtifactStore::DeleteFiles(const std::string& path) {
   }
   RETURN_IF_ERROR(platform::DeleteFile(path));
   LENGTHWISE_FAILPOINT("artifact.delete.between");
-  return platform::DeleteFile(ManifestOf(path));
+  return platform::DeleteFile(ManifestPath(path));
 }
 
 void DirectoryArtifactStore::ForgetBelow(const std::string& directory) {

@@ -51,8 +51,7 @@ class DirectoryArtifactStore : public ArtifactStore {
   absl::StatusOr<std::vector<std::string>> ListExperiments() const override;
   absl::StatusOr<std::vector<std::string>> List(const std::string& experiment,
                                                 const std::string& trial) const override;
-  absl::StatusOr<ArtifactUsage> Usage() const override;
-  absl::StatusOr<ArtifactUsage> Usage(const std::string& experiment) const override;
+  absl::StatusOr<ArtifactUsage> Usage(const std::string& experiment = "") const override;
   absl::Status Delete(const ArtifactId& id, const Decision& goes) override;
   absl::Status DeleteExperiment(const std::string& experiment, const Decision& goes) override;
   bool DeleteUnusedUploads(absl::Duration age = absl::Hours(1)) override;

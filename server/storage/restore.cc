@@ -64,7 +64,8 @@ absl::Status Copy(const std::string& backup, const BackupManifest& manifest,
                   const std::string& directory) {
   RETURN_IF_ERROR(platform::CreateDirectories(directory));
   for (const BackupManifest::Artifact& artifact : manifest.artifacts) {
-    const std::string relative = RelativePath(artifact.id);
+    ASSIGN_OR_RETURN(const std::string relative,
+                     ArtifactPath(std::string(platform::kArtifactsDirectory), artifact.id));
     const std::string to = absl::StrCat(directory, "/", relative);
     RETURN_IF_ERROR(platform::CreateDirectories(std::filesystem::path(to).parent_path().string()));
     RETURN_IF_ERROR(CopyChecked(absl::StrCat(backup, "/", relative), to, artifact.size_bytes,

@@ -517,31 +517,18 @@ absl::StatusOr<std::vector<std::string>> S3ArtifactStore::List(const std::string
   return sha256s;
 }
 
-ArtifactUsage S3ArtifactStore::UsageBelow(absl::string_view prefix) const {
-  ArtifactUsage usage;
+absl::StatusOr<ArtifactUsage> S3ArtifactStore::Usage(const std::string& experiment) const {
+  ASSIGN_OR_RETURN(ArtifactUsage usage, files_->Usage(experiment));
+  std::string prefix;
+  if (!experiment.empty()) {
+    ASSIGN_OR_RETURN(prefix, PrefixOf(experiment));
+  }
   platform::MutexLock lock(mutex_);
-  for (auto object = objects_.lower_bound(std::string(prefix));
+  for (auto object = objects_.lower_bound(prefix);
        object != objects_.end() && absl::StartsWith(object->first, prefix); ++object) {
     usage.bytes += object->second.size;
     ++usage.artifacts;
   }
-  return usage;
-}
-
-absl::StatusOr<ArtifactUsage> S3ArtifactStore::Usage() const {
-  ASSIGN_OR_RETURN(ArtifactUsage usage, files_->Usage());
-  const ArtifactUsage objects = UsageBelow("");
-  usage.bytes += objects.bytes;
-  usage.artifacts += objects.artifacts;
-  return usage;
-}
-
-absl::StatusOr<ArtifactUsage> S3ArtifactStore::Usage(const std::string& experiment) const {
-  ASSIGN_OR_RETURN(ArtifactUsage usage, files_->Usage(experiment));
-  ASSIGN_OR_RETURN(const std::string prefix, PrefixOf(experiment));
-  const ArtifactUsage objects = UsageBelow(prefix);
-  usage.bytes += objects.bytes;
-  usage.artifacts += objects.artifacts;
   return usage;
 }
 

@@ -91,8 +91,7 @@ class S3ArtifactStore : public ArtifactStore {
   absl::StatusOr<std::vector<std::string>> ListExperiments() const override;
   absl::StatusOr<std::vector<std::string>> List(const std::string& experiment,
                                                 const std::string& trial) const override;
-  absl::StatusOr<ArtifactUsage> Usage() const override;
-  absl::StatusOr<ArtifactUsage> Usage(const std::string& experiment) const override;
+  absl::StatusOr<ArtifactUsage> Usage(const std::string& experiment = "") const override;
   absl::Status Delete(const ArtifactId& id, const Decision& goes) override;
   absl::Status DeleteExperiment(const std::string& experiment, const Decision& goes) override;
   bool DeleteUnusedUploads(absl::Duration age = absl::Hours(1)) override;
@@ -141,8 +140,6 @@ class S3ArtifactStore : public ArtifactStore {
   void Remember(const S3Object& object, bool is_verified);
   // Changes what is known of an object, if it is still known.
   void Update(const S3Object& object, bool is_verified, bool is_damaged) const;
-  // Sum of the objects whose key begins with `prefix`.
-  ArtifactUsage UsageBelow(absl::string_view prefix) const;
   // Keys that begin with `prefix`, of objects and of signed PUTs: a worker may have sent these
   // without asking again.
   std::vector<std::string> KeysBelow(const std::string& prefix) const;

@@ -41,7 +41,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     return 0;
   }
   for (const server::BackupManifest::Artifact& artifact : manifest->artifacts) {
-    const std::string path = server::RelativePath(artifact.id);
+    const std::string path = server::ArtifactPath("artifacts", artifact.id).value_or("//");
     Must(path.find("/../") == std::string::npos && path.find("//") == std::string::npos,
          "an artifact lies within the backup");
     Must(artifact.size_bytes >= 0, "sizes are not negative");
