@@ -10,9 +10,9 @@
 //                                 |--> PackEvaluation   accuracies and what analyses read
 //                                 \--> PackModel        its models on the device: steps, scores
 //                                        |              (interface without tensors)
-//                                        \--> PackTraining    the step that all tasks share; a
-//                                               |             subclass for networks, one for text
-//                                               \--> PackParameters   weights, optimizer's state
+//                                        \--> PackTraining    the step that all tasks share, with
+//                                                             weights and optimizer's state; a
+//                                                             subclass for networks, one for text
 #ifndef LENGTHWISE_WORKER_PACK_SESSION_H_
 #define LENGTHWISE_WORKER_PACK_SESSION_H_
 

@@ -117,11 +117,12 @@ DeviceMemory MeasureMemory(const c10::Device& place) try {
   return {};
 }
 
-c10::Device PlaceOf(const Device& device) {
-  return c10::Device(c10::DeviceType::CUDA, static_cast<c10::DeviceIndex>(device.index));
-}
-
 }  // namespace
+
+c10::Device PlaceOf(const Device& device) {
+  return device.cuda ? c10::Device(c10::kCUDA, static_cast<c10::DeviceIndex>(device.index))
+                     : c10::Device(c10::kCPU);
+}
 
 absl::StatusOr<Device> OpenDevice(absl::string_view name, int32_t threads) {
   if (threads < 0) {

@@ -15,6 +15,10 @@
 #include "proto/event.pb.h"
 #include "worker/training/device_graph.h"
 
+namespace c10 {
+struct Device;
+}
+
 namespace lengthwise::worker::training {
 
 // Memory of a device, in bytes.
@@ -51,6 +55,9 @@ struct Device {
   std::function<DeviceMemory()> memory;
   std::function<void()> reset_peak_memory;
 };
+
+// As LibTorch names it.
+c10::Device PlaceOf(const Device& device);
 
 // Opens the device by name ("cpu", "cuda", "cuda:N" or "auto") and makes the process-wide settings:
 // loads libtorch_cuda, LibTorch's large part, only for a GPU; selects MKL's reproducible mode

@@ -32,7 +32,6 @@
 #include "torch/csrc/autograd/autograd.h"
 #include "worker/training/device.h"
 #include "worker/training/pack_kernels.h"
-#include "worker/training/pack_parameters.h"
 #include "worker/training/recorded_steps.h"
 
 namespace lengthwise::worker::training {
@@ -90,7 +89,7 @@ void JoinGradients(Results& results) {
 class Measurement {
  public:
   Measurement(const KernelProblem& problem, const Device& device)
-      : problem_(problem), device_(DeviceOf(device)) {}
+      : problem_(problem), device_(PlaceOf(device)) {}
 
   KernelComparison AddLayerNorm() const {
     const auto& p = problem_;

@@ -34,20 +34,16 @@ int64_t LayersOf(const Blueprint& blueprint) {
 class LanguagePackModel : public PackTraining {
  public:
   LanguagePackModel(const Blueprint& blueprint, absl::Span<const MemberSeeds> members,
-                    std::unique_ptr<models::LanguageModel> model,
-                    std::unique_ptr<PackParameters> parameters, int64_t memory_bytes,
-                    std::string software = "")
+                    std::unique_ptr<models::LanguageModel> model, PackArena numbers,
+                    int64_t memory_bytes, std::string software = "")
       // Steps are not recorded, because no two of them have passes of the same shapes.
-      : PackTraining(blueprint, members, std::move(parameters), {.members_together = false}),
+      : PackTraining(blueprint, members, std::move(numbers), {.software = std::move(software)}),
         model_(std::move(model)),
-        software_(std::move(software)),
         evaluator_(*blueprint.text, *model_, positions(),
                    {.seed = blueprint.evaluation.seed(),
                     .blocks = LayersOf(blueprint),
                     .d_model = blueprint.size.d_model,
                     .memory_bytes = memory_bytes}) {}
-
-  std::string software() const override { return software_; }
 
   std::optional<std::vector<evaluation::LengthScore>> Score(
       MemberRange range, int64_t length, int64_t sequences, const std::function<bool()>& keep_going,
@@ -127,7 +123,6 @@ class LanguagePackModel : public PackTraining {
   }
 
   const std::unique_ptr<models::LanguageModel> model_;
-  const std::string software_;
   const evaluation::LanguageEvaluator evaluator_;
 };
 
@@ -146,7 +141,7 @@ absl::StatusOr<std::unique_ptr<PackModel>> CreateLanguagePackModel(
                                        warn));
     return std::make_unique<LanguagePackModel>(
         blueprint, members, std::make_unique<models::PythonLanguageModel>(std::move(parts.network)),
-        std::move(parts.parameters), kModuleDecodingBytes, std::move(parts.software));
+        std::move(parts.numbers), kModuleDecodingBytes, std::move(parts.software));
   }
   auto layout = std::make_unique<models::ParameterLayout>();
   ASSIGN_OR_RETURN(
@@ -159,11 +154,10 @@ absl::StatusOr<std::unique_ptr<PackModel>> CreateLanguagePackModel(
   if (blueprint.training.precision() == "bfloat16") {
     model = models::WithBfloat16Products(std::move(model));
   }
-  ASSIGN_OR_RETURN(std::unique_ptr<PackParameters> parameters,
-                   PackParameters::Create(std::move(layout), blueprint, members, DeviceOf(device)));
-  return std::make_unique<LanguagePackModel>(blueprint, members, std::move(model),
-                                             std::move(parameters),
-                                             device.cuda ? kCudaDecodingBytes : kCpuDecodingBytes);
+  return std::make_unique<LanguagePackModel>(
+      blueprint, members, std::move(model),
+      MakePackArena(std::move(layout), blueprint, members, PlaceOf(device)),
+      device.cuda ? kCudaDecodingBytes : kCpuDecodingBytes);
 }
 
 }  // namespace lengthwise::worker::training

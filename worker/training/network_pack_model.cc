@@ -29,19 +29,15 @@ constexpr int64_t kCudaEvaluationBytes = int64_t{4} << 30;
 class NetworkPackModel : public PackTraining {
  public:
   NetworkPackModel(const Blueprint& blueprint, absl::Span<const MemberSeeds> members,
-                   std::unique_ptr<models::Network> network,
-                   std::unique_ptr<PackParameters> parameters, int64_t memory_bytes,
-                   Options options, std::string software = "")
-      : PackTraining(blueprint, members, std::move(parameters), std::move(options)),
+                   std::unique_ptr<models::Network> network, PackArena numbers,
+                   int64_t memory_bytes, Options options)
+      : PackTraining(blueprint, members, std::move(numbers), std::move(options)),
         network_(std::move(network)),
-        software_(std::move(software)),
         evaluator_(*blueprint.examples, *network_, positions(),
                    {.seed = blueprint.evaluation.seed(),
                     .heads = blueprint.size.heads,
                     .d_model = blueprint.size.d_model,
                     .memory_bytes = memory_bytes}) {}
-
-  std::string software() const override { return software_; }
 
   std::optional<std::vector<evaluation::LengthScore>> Score(
       MemberRange range, int64_t length, int64_t sequences, const std::function<bool()>& keep_going,
@@ -178,7 +174,6 @@ class NetworkPackModel : public PackTraining {
   }
 
   const std::unique_ptr<models::Network> network_;
-  const std::string software_;
   const evaluation::Evaluator evaluator_;
 };
 
@@ -211,16 +206,15 @@ absl::StatusOr<PythonParts> CreatePythonParts(const Blueprint& blueprint,
   auto network = std::make_unique<models::PythonNetwork>(
       options, blueprint.network.parameters, blueprint.encoding.name, blueprint.encoding.parameters,
       shape, *layout);
-  ASSIGN_OR_RETURN(std::unique_ptr<PackParameters> parameters,
-                   PackParameters::Create(std::move(layout), blueprint, members, at::kCPU,
-                                          network->Allocator()));
-  network->Bind(parameters->arena());
+  PackArena numbers =
+      MakePackArena(std::move(layout), blueprint, members, at::kCPU, network->Allocator());
+  network->Bind(*numbers.arena);
   if (!blueprint.evaluation.attention_lengths().empty() && !network->gives_attention()) {
     warn("evaluation.attention_lengths: no maps, because the network has no method `attention`");
   }
   std::string software = absl::StrCat(
       "network ", blueprint.network.parameters.String("file_sha256"), ", ", network->versions());
-  return PythonParts{std::move(network), std::move(parameters), std::move(software)};
+  return PythonParts{std::move(network), std::move(numbers), std::move(software)};
 }
 
 absl::StatusOr<std::unique_ptr<PackModel>> CreateNetworkPackModel(
@@ -230,10 +224,9 @@ absl::StatusOr<std::unique_ptr<PackModel>> CreateNetworkPackModel(
     // The process computes member by member.
     ASSIGN_OR_RETURN(PythonParts parts, CreatePythonParts(blueprint, members, device,
                                                           NetworkShapeOf(blueprint), warn));
-    return std::make_unique<NetworkPackModel>(blueprint, members, std::move(parts.network),
-                                              std::move(parts.parameters), kCpuEvaluationBytes,
-                                              PackTraining::Options{.warn = std::move(warn)},
-                                              std::move(parts.software));
+    return std::make_unique<NetworkPackModel>(
+        blueprint, members, std::move(parts.network), std::move(parts.numbers), kCpuEvaluationBytes,
+        PackTraining::Options{.warn = std::move(warn), .software = std::move(parts.software)});
   }
   auto layout = std::make_unique<models::ParameterLayout>();
   ASSIGN_OR_RETURN(std::unique_ptr<models::Network> network,
@@ -243,8 +236,6 @@ absl::StatusOr<std::unique_ptr<PackModel>> CreateNetworkPackModel(
   if (blueprint.training.precision() == "bfloat16") {
     network = models::WithBfloat16Products(std::move(network));
   }
-  ASSIGN_OR_RETURN(std::unique_ptr<PackParameters> parameters,
-                   PackParameters::Create(std::move(layout), blueprint, members, DeviceOf(device)));
   PackTraining::Options options = {.members_together = device.members_together,
                                    .warn = std::move(warn)};
   // A recorded step would repeat random numbers drawn on the host.
@@ -252,7 +243,8 @@ absl::StatusOr<std::unique_ptr<PackModel>> CreateNetworkPackModel(
     options.graphs = device.make_graph_pool();
   }
   return std::make_unique<NetworkPackModel>(
-      blueprint, members, std::move(network), std::move(parameters),
+      blueprint, members, std::move(network),
+      MakePackArena(std::move(layout), blueprint, members, PlaceOf(device)),
       device.members_together ? kCudaEvaluationBytes : kCpuEvaluationBytes, std::move(options));
 }
 

@@ -1,15 +1,19 @@
 #include "worker/training/pack_training.h"
 
+#include <array>
 #include <chrono>
 #include <exception>
+#include <type_traits>
 #include <utility>
 
 #include "ATen/core/Tensor.h"
 #include "ATen/ops/empty.h"
 #include "ATen/ops/empty_like.h"
 #include "ATen/ops/stack.h"
+#include "ATen/ops/zeros.h"
 #include "c10/core/GradMode.h"
 #include "c10/core/impl/VirtualGuardImpl.h"
+#include "platform/status_macros.h"
 #include "random/stream.h"
 #include "worker/training/device_graph.h"
 
@@ -35,15 +39,43 @@ void AppendMeasurements(const at::Tensor& measured, std::vector<StepMeasurement>
   }
 }
 
+// A member's parameters, first and second moments on the host.
+using HostRows = std::array<at::Tensor, 3>;
+
+template <typename T>
+checkpoints::TrialRows<T> Rows(HostRows& rows) {
+  const auto span = [](at::Tensor& row) {
+    return absl::Span<T>(row.mutable_data_ptr<std::remove_const_t<T>>(),
+                         static_cast<size_t>(row.numel()));
+  };
+  return {span(rows[0]), span(rows[1]), span(rows[2])};
+}
+
 }  // namespace
 
+PackArena MakePackArena(std::unique_ptr<models::ParameterLayout> layout, const Blueprint& blueprint,
+                        absl::Span<const MemberSeeds> members, const at::Device& device,
+                        const models::ParameterArena::Allocate& allocate) {
+  auto arena = std::make_unique<models::ParameterArena>(
+      *layout, static_cast<int64_t>(members.size()),
+      blueprint.training.precision() == "float64" ? at::kDouble : at::kFloat, device, allocate);
+  for (size_t i = 0; i < members.size(); ++i) {
+    arena->Initialize(static_cast<int64_t>(i), members[i].weight_seed);
+  }
+  return {std::move(layout), std::move(arena)};
+}
+
 PackTraining::PackTraining(const Blueprint& blueprint, absl::Span<const MemberSeeds> members,
-                           std::unique_ptr<PackParameters> parameters, Options options)
+                           PackArena numbers, Options options)
     : blueprint_(blueprint),
       together_(options.members_together),
+      software_(std::move(options.software)),
       positions_(blueprint.encoding.parameters, blueprint.size.blocks),
-      parameters_(std::move(parameters)),
-      arena_(parameters_->arena()),
+      // The blueprint's optimizer is one of the catalogue.
+      optimizer_(models::CreateOptimizer(blueprint.optimizer.name, blueprint.optimizer.parameters)
+                     .value()),
+      numbers_(std::move(numbers)),
+      arena_(*numbers_.arena),
       device_(arena_.parameters().device()) {
   for (const MemberSeeds& member : members) data_seeds_.push_back(member.data_seed);
   if (options.graphs != nullptr) {
@@ -114,13 +146,31 @@ std::vector<StepMeasurement> PackTraining::FinishStep() {
 }
 
 std::string PackTraining::Save(int64_t member, const checkpoints::CheckpointHeader& header) {
-  return parameters_->Save(member, header);
+  HostRows rows = {arena_.parameters(), arena_.first_moments(), arena_.second_moments()};
+  // The copy to the host waits for the device, so that it has the rows after the last started step.
+  for (at::Tensor& row : rows) row = row.select(0, member).to(at::kCPU).contiguous();
+  if (rows[0].scalar_type() == at::kDouble) {
+    return checkpoints::WriteTrialCheckpoint(arena_.layout(), header, Rows<const double>(rows));
+  }
+  return checkpoints::WriteTrialCheckpoint(arena_.layout(), header, Rows<const float>(rows));
 }
 
 absl::StatusOr<checkpoints::CheckpointHeader> PackTraining::Load(int64_t member,
                                                                  absl::string_view bytes,
                                                                  absl::string_view fingerprint) {
-  return parameters_->Load(member, bytes, fingerprint);
+  const auto options = arena_.parameters().options().device(at::kCPU);
+  const models::ParameterLayout& layout = arena_.layout();
+  HostRows rows;
+  for (at::Tensor& row : rows) row = at::zeros({layout.row_size()}, options);
+  ASSIGN_OR_RETURN(
+      checkpoints::CheckpointHeader header,
+      rows[0].scalar_type() == at::kDouble
+          ? checkpoints::ReadTrialCheckpoint(bytes, layout, fingerprint, Rows<double>(rows))
+          : checkpoints::ReadTrialCheckpoint(bytes, layout, fingerprint, Rows<float>(rows)));
+  arena_.parameters().select(0, member).copy_(rows[0]);
+  arena_.first_moments().select(0, member).copy_(rows[1]);
+  arena_.second_moments().select(0, member).copy_(rows[2]);
+  return header;
 }
 
 absl::Span<const uint64_t> PackTraining::DataSeeds(MemberRange range) const {
@@ -140,7 +190,7 @@ at::Tensor PackTraining::DeviceBlock(const StepKey& key, const at::Tensor& host)
 PackTraining::Prepared PackTraining::Prepare(int64_t step, MemberRange range) const {
   // Only their number is needed here; the rates are known when the step runs.
   const size_t step_numbers =
-      parameters_->StepNumbers(step, std::vector<double>(static_cast<size_t>(range.count))).size();
+      optimizer_->StepNumbers(step, std::vector<double>(static_cast<size_t>(range.count))).size();
   Prepared prepared = {.step = step, .samples = MakeSamples(step, DataSeeds(range))};
   const StepShape shape =
       ShapeOf(prepared.samples.sized.batch, range.count, positions_.draws(),
@@ -168,7 +218,7 @@ at::Tensor PackTraining::TrainRange(int64_t step, MemberRange range,
                                     absl::Span<const double> learning_rates) {
   const Prepared prepared = Take(step, range);
   const StepShape& shape = prepared.key.shape;
-  WriteStepNumbers(shape, parameters_->StepNumbers(step, learning_rates),
+  WriteStepNumbers(shape, optimizer_->StepNumbers(step, learning_rates),
                    prepared.host.mutable_data_ptr<uint8_t>());
   Upload(prepared.host, prepared.block, SampleBytes(shape), BlockBytes(shape));
   const auto work = [&](const at::Tensor& block) {
@@ -192,9 +242,11 @@ at::Tensor PackTraining::MakeStep(int64_t step, MemberRange range, const StepSam
                                                     .step = static_cast<uint64_t>(step)});
 
   const c10::NoGradGuard no_gradients;
-  const at::Tensor norms = parameters_->Step(range, inputs.step_numbers);
-  return at::stack(
-      {measures.losses.detach().to(at::kDouble), measures.accuracies, norms.to(at::kDouble)});
+  const models::Clipping clipping =
+      models::MeasureGradients(arena_, range.first, range.count, blueprint_.training.clip_norm());
+  optimizer_->Step(arena_, range.first, range.count, inputs.step_numbers, clipping.factors);
+  return at::stack({measures.losses.detach().to(at::kDouble), measures.accuracies,
+                    clipping.norms.to(at::kDouble)});
 }
 
 absl::StatusOr<std::unique_ptr<PackModel>> CreatePackModel(const Blueprint& blueprint,

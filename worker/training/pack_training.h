@@ -1,5 +1,5 @@
 // Training steps of a pack, the same for every kind of model: inputs for the device, gradients,
-// clipping, the optimizer's update, measurements.
+// clipping, the optimizer's update, measurements, checkpoints.
 #ifndef LENGTHWISE_WORKER_TRAINING_PACK_TRAINING_H_
 #define LENGTHWISE_WORKER_TRAINING_PACK_TRAINING_H_
 
@@ -15,6 +15,7 @@
 #include "c10/core/Event.h"
 #include "models/encodings/positions.h"
 #include "models/layers/dropout.h"
+#include "models/optimizers/optimizer.h"
 #include "models/parameters/arena.h"
 #include "models/parameters/layout.h"
 #include "models/python_network/python_network.h"
@@ -24,7 +25,6 @@
 #include "worker/training/blueprint.h"
 #include "worker/training/device.h"
 #include "worker/training/pack_model.h"
-#include "worker/training/pack_parameters.h"
 #include "worker/training/recorded_steps.h"
 #include "worker/training/step_inputs.h"
 
@@ -47,6 +47,17 @@ struct StepSamples {
   std::vector<data::TextPositions> pass_positions;  // of each pass
 };
 
+// Parameters, gradients and optimizer state of a pack's models.
+struct PackArena {
+  std::unique_ptr<models::ParameterLayout> layout;
+  std::unique_ptr<models::ParameterArena> arena;
+};
+
+// Creates the initial weights of all members for a layout completed by the network.
+PackArena MakePackArena(std::unique_ptr<models::ParameterLayout> layout, const Blueprint& blueprint,
+                        absl::Span<const MemberSeeds> members, const at::Device& device,
+                        const models::ParameterArena::Allocate& allocate = nullptr);
+
 // The training step that all tasks share. Subclasses provide a step's samples, its gradients, and
 // the evaluation.
 class PackTraining : public PackModel {
@@ -58,9 +69,12 @@ class PackTraining : public PackModel {
     // values come from the step's block (step_inputs.h). Null: no step is recorded.
     std::unique_ptr<GraphPool> graphs;
     Warn warn;
+    // See PackModel::software.
+    std::string software;
   };
 
   ~PackTraining() override;
+  std::string software() const final { return software_; }
   std::vector<MemberRange> Ranges(absl::Span<const int64_t> members) const final;
   void StartStep(int64_t step, absl::Span<const int64_t> members,
                  absl::Span<const double> learning_rates) final;
@@ -72,9 +86,9 @@ class PackTraining : public PackModel {
                                                      absl::string_view fingerprint) final;
 
  protected:
-  // `parameters` are of `members`. The blueprint must outlive this.
-  PackTraining(const Blueprint& blueprint, absl::Span<const MemberSeeds> members,
-               std::unique_ptr<PackParameters> parameters, Options options);
+  // `numbers` are of `members`. The blueprint must outlive this.
+  PackTraining(const Blueprint& blueprint, absl::Span<const MemberSeeds> members, PackArena numbers,
+               Options options);
 
   const Blueprint& blueprint() const { return blueprint_; }
   const models::PositionPolicy& positions() const { return positions_; }
@@ -130,8 +144,10 @@ class PackTraining : public PackModel {
   const Blueprint& blueprint_;
   std::vector<uint64_t> data_seeds_;  // of the members
   const bool together_;
+  const std::string software_;
   const models::PositionPolicy positions_;
-  const std::unique_ptr<PackParameters> parameters_;
+  const std::unique_ptr<models::Optimizer> optimizer_;
+  const PackArena numbers_;
   models::ParameterArena& arena_;
   const at::Device device_;
   double data_seconds_ = 0;
@@ -148,7 +164,7 @@ class PackTraining : public PackModel {
 // A user's module of each member, with the arena whose memory its process shares.
 struct PythonParts {
   std::unique_ptr<models::PythonNetwork> network;
-  std::unique_ptr<PackParameters> parameters;
+  PackArena numbers;
   // For the provenance.
   std::string software;
 };
