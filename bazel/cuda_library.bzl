@@ -1,4 +1,4 @@
-"""CUDA sources, compiled by nvcc where there is one; where there is not, C++ sources that say so take their place."""
+"""CUDA sources, compiled by nvcc where there is one."""
 
 load("@cuda//:nvcc.bzl", "NVCC")
 
@@ -10,23 +10,21 @@ _ARCHITECTURES = "-gencode arch=compute_80,code=[sm_80,sm_90,compute_80]"
 # half as long to compile.
 ARCHITECTURES_OF_H100 = "-gencode arch=compute_80,code=[sm_90,compute_80]"
 
-def cuda_library(name, srcs, hdrs, without_cuda, textual_hdrs = [], architectures = _ARCHITECTURES, **kwargs):
-    """A library of CUDA kernels with a C++ header.
+def cuda_library(name, srcs, hdrs, textual_hdrs = [], architectures = _ARCHITECTURES, **kwargs):
+    """A library of CUDA kernels with a C++ header; of the header alone where there is no nvcc (models/kernels/cuda_devices.h).
 
     Args:
       name: the cc_library's name. The files of the target NAME_resources say, where there is nvcc, how many registers each
         kernel takes (output of `ptxas -v`).
       srcs: .cu files, each compiled by an action of its own; they include headers by their path from the root.
       hdrs: headers without CUDA in them.
-      without_cuda: .cc files that are compiled instead where there is no nvcc: the same functions, which report
-        that they are not there.
       textual_hdrs: what srcs and hdrs include beside that.
       architectures: nvcc's options that say for which devices to compile.
       **kwargs: passed to the cc_library.
     """
     resources = []
     if not NVCC:
-        native.cc_library(name = name, srcs = without_cuda, hdrs = hdrs, **kwargs)
+        native.cc_library(name = name, hdrs = hdrs, **kwargs)
     else:
         deps = kwargs.pop("deps", [])
         for src in srcs:

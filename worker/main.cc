@@ -23,7 +23,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "command_line/definition.h"
-#include "models/kernels/cuda_capability.h"
+#include "models/kernels/cuda_devices.h"
 #include "models/python_network/process.h"
 #include "platform/counted.h"
 #include "platform/descriptors.h"
@@ -48,7 +48,6 @@
 #include "worker/metrics/measurements.h"
 #include "worker/metrics/nvml.h"
 #include "worker/pack_session.h"
-#include "worker/training/cuda_driver.h"
 #include "worker/training/device.h"
 
 namespace lengthwise::worker {
@@ -102,7 +101,7 @@ Measurements::ReadGpu GpuReader(const std::string& device, const PackRunner& run
   if (absl::StartsWith(device, "cuda:") && !absl::SimpleAtoi(device.substr(5), &index)) {
     return nullptr;
   }
-  const std::shared_ptr<Nvml> nvml = Nvml::Open(training::CudaPciBusId(index));
+  const std::shared_ptr<Nvml> nvml = Nvml::Open(kernels::CudaPciBusId(index));
   if (nvml == nullptr) {
     platform::LogInfo("the GPU's driver says nothing of its use (no NVML): it is not reported");
     return nullptr;

@@ -271,7 +271,7 @@ class OnTensorCores : public torch::autograd::Function<OnTensorCores> {
     at::Tensor output = at::empty({members, sequences, n, kernels::kTensorModel}, qkv.options());
     at::Tensor log_sum_exp =
         at::empty({members, sequences, kernels::kTensorHeads, n}, qkv.options().dtype(at::kFloat));
-    OnStream(qkv.device(), [&](void* stream) {
+    OnStream(qkv.device(), [&](auto* stream) {
       return kernels::TensorAttentionForwardCuda(InputsOf(inputs), MutableBFloat16Of(output),
                                                  log_sum_exp.mutable_data_ptr<float>(), stream);
     });
@@ -299,9 +299,9 @@ class OnTensorCores : public torch::autograd::Function<OnTensorCores> {
       of_content = at::empty(saved[5].sizes(), sums);
       of_position = at::empty(saved[6].sizes(), sums);
     }
-    at::Tensor workspace =
-        at::empty({kernels::TensorAttentionWorkspace(inputs, of_additive.defined())}, sums);
-    OnStream(qkv.device(), [&](void* stream) {
+    OnStream(qkv.device(), [&](auto* stream) {
+      at::Tensor workspace =
+          at::empty({kernels::TensorAttentionWorkspace(inputs, of_additive.defined())}, sums);
       return kernels::TensorAttentionBackwardCuda(inputs, BFloat16Of(output),
                                                   BFloat16Of(output_gradient),
                                                   log_sum_exp.const_data_ptr<float>(),

@@ -11,6 +11,7 @@
 #include "models/kernels/bfloat16.h"
 #include "models/kernels/tensor_attention_cuda.h"
 #include "models/kernels/testing/tensor_problem.h"
+#include "models/layers/kernel_calls.h"
 #include "models/layers/testing/cuda_for_tests.h"
 
 namespace lengthwise::models {
@@ -46,7 +47,6 @@ std::vector<float> ToFloats(const at::Tensor& tensor) {
   return std::vector<float>(data, data + numbers.numel());
 }
 
-// On the default stream, which is also LibTorch's.
 kernels::TensorResults ComputeOnTensorCores(const kernels::TensorProblem& problem) {
   at::Tensor qkv = OnGpu<BFloat16>(problem.problem.qkv),
              gradient = OnGpu<BFloat16>(problem.problem.output_gradient),
@@ -69,21 +69,22 @@ kernels::TensorResults ComputeOnTensorCores(const kernels::TensorProblem& proble
              of_projection = EmptyOnGpu<float>(projection.numel()),
              of_content = at::empty_like(content_bias), of_position = at::empty_like(position_bias);
   at::Tensor log_sum_exp = EmptyOnGpu<float>(gradient.numel() / kernels::kTensorHeadSize);
-  at::Tensor workspace =
-      EmptyOnGpu<float>(kernels::TensorAttentionWorkspace(inputs, of_additive.numel() > 0));
-  EXPECT_STREQ(kernels::TensorAttentionForwardCuda(inputs, Data<BFloat16>(output),
-                                                   Data<float>(log_sum_exp), /*stream=*/nullptr),
-               nullptr);
-  EXPECT_STREQ(
-      kernels::TensorAttentionBackwardCuda(inputs, Data<BFloat16>(output), Data<BFloat16>(gradient),
-                                           Data<float>(log_sum_exp),
-                                           {.qkv = Data<BFloat16>(qkv_gradient),
-                                            .additive = Data<float>(of_additive),
-                                            .projection = Data<float>(of_projection),
-                                            .content_bias = Data<float>(of_content),
-                                            .position_bias = Data<float>(of_position)},
-                                           Data<float>(workspace), /*stream=*/nullptr),
-      nullptr);
+  OnStream(kGpu, [&](auto* stream) {
+    return kernels::TensorAttentionForwardCuda(inputs, Data<BFloat16>(output),
+                                               Data<float>(log_sum_exp), stream);
+  });
+  OnStream(kGpu, [&](auto* stream) {
+    at::Tensor workspace =
+        EmptyOnGpu<float>(kernels::TensorAttentionWorkspace(inputs, of_additive.numel() > 0));
+    return kernels::TensorAttentionBackwardCuda(inputs, Data<BFloat16>(output),
+                                                Data<BFloat16>(gradient), Data<float>(log_sum_exp),
+                                                {.qkv = Data<BFloat16>(qkv_gradient),
+                                                 .additive = Data<float>(of_additive),
+                                                 .projection = Data<float>(of_projection),
+                                                 .content_bias = Data<float>(of_content),
+                                                 .position_bias = Data<float>(of_position)},
+                                                Data<float>(workspace), stream);
+  });
   kernels::TensorResults results(problem);
   results.attention.output = ToFloats(output);
   results.attention.qkv = ToFloats(qkv_gradient);

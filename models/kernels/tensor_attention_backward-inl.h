@@ -93,8 +93,9 @@ LENGTHWISE_DEVICE void StageGradients(const TensorCall& call, const TensorPlace&
     if (row >= capacity) continue;
     float delta = 0;
     LENGTHWISE_UNROLL
-    for (int c = 0; c < kHeadSize; ++c)
+    for (int c = 0; c < kHeadSize; ++c) {
       delta += ToFloat(output[k].x[c]) * ToFloat(gradient[k].x[c]);
+    }
     simt::Store(gradient[k], gradients + row * kGradientStride + head * kHeadSize);
     simt::Store(simt::Several<float, 2>{{delta, sum_exp[k]}},
                 numbers + 2 * (head * capacity + row));

@@ -51,7 +51,7 @@ class FusedSums : public torch::autograd::Function<FusedSums> {
       kernels::CrossEntropy(shape, inputs, result, OnThreads);
     } else {
       at::Tensor workspace = at::empty({kernels::RowsWorkspaceCuda(shape)}, logits.options());
-      OnStream(logits.device(), [&](void* stream) {
+      OnStream(logits.device(), [&](auto* stream) {
         return kernels::CrossEntropyCuda(shape, inputs, result, workspace.mutable_data_ptr<float>(),
                                          stream);
       });
@@ -73,7 +73,7 @@ class FusedSums : public torch::autograd::Function<FusedSums> {
     if (logits.is_cpu()) {
       kernels::CrossEntropyBackward(shape, inputs, rows, given, to, OnThreads);
     } else {
-      OnStream(logits.device(), [&](void* stream) {
+      OnStream(logits.device(), [&](auto* stream) {
         return kernels::CrossEntropyBackwardCuda(shape, inputs, rows, given, to, stream);
       });
     }

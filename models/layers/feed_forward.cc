@@ -84,7 +84,7 @@ class CudaFeedForward : public torch::autograd::Function<CudaFeedForward> {
                             const at::Tensor& up_bias, const at::Tensor& down,
                             const at::Tensor& down_bias) {
     at::Tensor hidden = Linear(x, up);
-    OnStream(x.device(), [&](void* stream) {
+    OnStream(x.device(), [&](auto* stream) {
       return WithKernelType(hidden.scalar_type(), [&](auto type) {
         kernels::RowsShape shape = RowsOf(hidden);
         shape.parameter_stride = up_bias.stride(0);
@@ -106,7 +106,7 @@ class CudaFeedForward : public torch::autograd::Function<CudaFeedForward> {
     const auto sums = x.options().dtype(at::kFloat);
     at::Tensor up_bias_gradient = at::empty({shape.members, shape.width}, sums);
     at::Tensor workspace = at::empty({kernels::RowsWorkspaceCuda(shape)}, sums);
-    OnStream(x.device(), [&](void* stream) {
+    OnStream(x.device(), [&](auto* stream) {
       return WithKernelType(hidden.scalar_type(), [&](auto type) {
         using T = decltype(type);
         return kernels::BiasReluBackwardCuda(shape, static_cast<const T*>(hidden.const_data_ptr()),
@@ -138,7 +138,7 @@ class TensorFeedForward : public torch::autograd::Function<TensorFeedForward> {
     kernels::TensorFeedForwardInputs call = InputsOf(inputs);
     call.down_bias = down_bias.const_data_ptr<float>();
     call.down_stride = down_bias.stride(0);
-    OnStream(y.device(), [&](void* stream) {
+    OnStream(y.device(), [&](auto* stream) {
       return kernels::TensorFeedForwardCuda(call, MutableBFloat16Of(y), stream);
     });
     context->save_for_backward(inputs);
@@ -153,8 +153,8 @@ class TensorFeedForward : public torch::autograd::Function<TensorFeedForward> {
     at::Tensor x_gradient = at::empty_like(saved[0]);
     at::Tensor of_parameters =
         at::empty({inputs.members, kernels::kTensorFeedForwardNumbers}, sums);
-    at::Tensor workspace = at::empty({kernels::TensorFeedForwardWorkspace(inputs)}, sums);
-    OnStream(gradient.device(), [&](void* stream) {
+    OnStream(gradient.device(), [&](auto* stream) {
+      at::Tensor workspace = at::empty({kernels::TensorFeedForwardWorkspace(inputs)}, sums);
       return kernels::TensorFeedForwardBackwardCuda(
           inputs, BFloat16Of(gradient), MutableBFloat16Of(x_gradient),
           of_parameters.mutable_data_ptr<float>(), workspace.mutable_data_ptr<float>(), stream);

@@ -11,6 +11,7 @@
 #include "c10/core/impl/VirtualGuardImpl.h"
 #include "c10/util/Exception.h"
 #include "models/kernels/bfloat16.h"
+#include "models/kernels/cuda_devices.h"
 #include "models/kernels/parallel_for.h"
 #include "models/kernels/row_chunks.h"
 
@@ -63,12 +64,13 @@ void OnThreads(int64_t count, const kernels::RangeBody& body);
 
 // Makes `device` current and calls launch(stream) with LibTorch's current stream on it, a
 // cudaStream_t as void*. `launch` returns null, or the reason why a kernel could not be launched,
-// which is thrown as c10::Error.
+// which is thrown as c10::Error. It takes `auto* stream`: builds without nvcc compile no launch.
 template <typename Launch>
-void OnStream(const c10::Device& device, const Launch& launch) {
+void OnStream(const c10::Device& device, [[maybe_unused]] const Launch& launch) {
   const c10::DeviceGuard guard(device);
   const c10::Stream stream = c10::impl::VirtualGuardImpl(device.type()).getStream(device);
-  const char* error = launch(stream.native_handle());
+  const char* error = "built without nvcc";
+  if constexpr (kernels::HasCudaKernels()) error = launch(stream.native_handle());
   TORCH_CHECK(error == nullptr, "a CUDA kernel could not be launched: ", error);
 }
 

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "models/kernels/cuda_capability.h"
+#include "models/kernels/cuda_devices.h"
 
 namespace lengthwise::models {
 namespace {

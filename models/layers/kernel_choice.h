@@ -62,7 +62,7 @@ KernelChoice CurrentKernels();
 bool UsesFusedKernel(FusedOperation operation);
 
 // The same for the GPU with this number in CUDA's order; false also if the kernels cannot run there
-// (kernels/cuda_capability.h).
+// (kernels/cuda_devices.h).
 bool UsesCudaKernel(FusedOperation operation, int ordinal);
 
 }  // namespace lengthwise::models

@@ -46,7 +46,7 @@ class FusedAddLayerNorm : public torch::autograd::Function<FusedAddLayerNorm> {
       kernels::AddLayerNorm(shape, kLayerNormEpsilon, a.const_data_ptr<float>(),
                             b.const_data_ptr<float>(), scales, offsets, result, OnThreads);
     } else {
-      OnStream(a.device(), [&](void* stream) {
+      OnStream(a.device(), [&](auto* stream) {
         return WithKernelType(b.scalar_type(), [&](auto type) {
           using T = decltype(type);
           return kernels::AddLayerNormCuda<T>(
@@ -93,7 +93,7 @@ class FusedAddLayerNorm : public torch::autograd::Function<FusedAddLayerNorm> {
     at::Tensor b_gradient =
         type == at::kFloat ? at::Tensor() : at::empty_like(x, x.options().dtype(type));
     at::Tensor workspace = at::empty({kernels::RowsWorkspaceCuda(shape)}, x.options());
-    OnStream(x.device(), [&](void* stream) {
+    OnStream(x.device(), [&](auto* stream) {
       return WithKernelType(type, [&](auto kernel_type) {
         using T = decltype(kernel_type);
         return kernels::AddLayerNormBackwardCuda<T>(

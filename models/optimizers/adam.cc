@@ -114,7 +114,7 @@ class Adam : public Optimizer {
                                               .epsilon = static_cast<float>(epsilon_)};
     if (parameters.is_cpu()) return kernels::AdamStep(rows, constants, OnThreads);
     OnStream(parameters.device(),
-             [&](void* stream) { return kernels::AdamStepCuda(rows, constants, stream); });
+             [&](auto* stream) { return kernels::AdamStepCuda(rows, constants, stream); });
   }
 
   double beta1_;

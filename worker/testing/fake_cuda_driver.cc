@@ -1,4 +1,4 @@
-// Fakes the part of NVIDIA's driver that worker/training/cuda_driver.cc uses, for a machine with
+// Fakes the part of NVIDIA's driver that models/kernels/cuda_devices.cc uses, for a machine with
 // one GPU.
 #include <cstring>
 

@@ -26,12 +26,11 @@
 #include "c10/core/Device.h"
 #include "c10/core/impl/VirtualGuardImpl.h"
 #include "c10/util/Exception.h"
-#include "models/kernels/cuda_capability.h"
+#include "models/kernels/cuda_devices.h"
 #include "models/layers/kernel_calls.h"
 #include "platform/usable_cpus.h"
 #include "platform/version.h"
 #include "torch/headeronly/version.h"
-#include "worker/training/cuda_driver.h"
 #include "worker/training/cuda_graph.h"
 
 namespace lengthwise::worker::training {
@@ -134,7 +133,7 @@ absl::StatusOr<Device> OpenDevice(absl::string_view name, int32_t threads) {
   device.provenance = CpuProvenance(device.threads);
   if (name == "cpu") return device;
 
-  const std::vector<std::string> gpus = CudaDeviceNames();
+  const std::vector<std::string> gpus = kernels::CudaDeviceNames();
   if (name == "auto") {
     if (gpus.empty()) return device;
   } else {

@@ -12,7 +12,7 @@
 #include "c10/util/Exception.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "worker/training/cuda_driver.h"
+#include "models/kernels/cuda_devices.h"
 
 namespace lengthwise::worker::training {
 namespace {
@@ -44,7 +44,7 @@ TEST(DeviceTest, MklUsesItsReproducibleMode) {
 TEST(DeviceTest, AutoPrefersAGpu) {
   const auto device = OpenDevice("auto", 1);
   ASSERT_TRUE(device.ok()) << device.status();
-  EXPECT_EQ(device->cuda || !device->warning.empty(), !CudaDeviceNames().empty());
+  EXPECT_EQ(device->cuda || !device->warning.empty(), !kernels::CudaDeviceNames().empty());
 }
 
 TEST(DeviceTest, OneThreadPerCoreByDefault) {

@@ -6,7 +6,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "models/kernels/cuda_capability.h"
+#include "models/kernels/cuda_devices.h"
 #include "platform/log.h"
 
 namespace lengthwise::worker::training {

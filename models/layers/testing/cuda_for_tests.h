@@ -7,7 +7,7 @@
 #include "ATen/Context.h"
 #include "ATen/detail/CUDAHooksInterface.h"
 #include "gtest/gtest.h"
-#include "models/kernels/cuda_capability.h"
+#include "models/kernels/cuda_devices.h"
 
 namespace lengthwise::models {
 

@@ -1,4 +1,4 @@
-#include "models/kernels/cuda_capability.h"
+#include "models/kernels/cuda_devices.h"
 
 #include "gtest/gtest.h"
 
