@@ -25,6 +25,8 @@
 #include "command_line/definition.h"
 #include "models/kernels/cuda_devices.h"
 #include "models/python_network/process.h"
+#include "monitoring/families.h"
+#include "monitoring/http_endpoint.h"
 #include "platform/counted.h"
 #include "platform/descriptors.h"
 #include "platform/flag_checks.h"
@@ -44,7 +46,6 @@
 #include "worker/connection/spool.h"
 #include "worker/connection/startup.h"
 #include "worker/connection/worker_loop.h"
-#include "worker/metrics/endpoint.h"
 #include "worker/metrics/measurements.h"
 #include "worker/metrics/nvml.h"
 #include "worker/pack_session.h"
@@ -362,12 +363,14 @@ int Run(const Flags& flags, platform::TerminationSignals& signals) {
   WorkerLoop loop(options, **runner);
   std::unique_ptr<monitoring::HttpEndpoint> metrics;
   if (!flags.metrics_listen.empty()) {
-    auto endpoint = StartMetricsEndpoint(flags.metrics_listen, [&loop, &options, &runner] {
-      return monitoring::WorkerSample{.worker_id = options.worker_id,
-                                      .provenance = (*runner)->provenance(),
-                                      .max_pack_size = (*runner)->max_pack_size(),
-                                      .measurements = loop.ReadMeasurements()};
-    });
+    const auto collect = [&loop, &options, &runner] {
+      return monitoring::WorkerMetrics(
+          {monitoring::WorkerSample{.worker_id = options.worker_id,
+                                    .provenance = (*runner)->provenance(),
+                                    .max_pack_size = (*runner)->max_pack_size(),
+                                    .measurements = loop.ReadMeasurements()}});
+    };
+    auto endpoint = monitoring::HttpEndpoint::Start(flags.metrics_listen, "worker", {collect});
     if (!endpoint.ok()) {
       platform::LogError(endpoint.status().message());
       return kExitFailure;
