@@ -42,7 +42,7 @@ class ConditionVariable {
     condition_.wait(lock);
     lock.release();
   }
-  // Returns false if the deadline has passed.
+  // Returns false if the deadline has passed. Waits for ever if it is time_point::max().
   bool WaitUntil(Mutex& mutex, std::chrono::steady_clock::time_point deadline)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     std::unique_lock<std::mutex> lock(mutex.mutex_, std::adopt_lock);

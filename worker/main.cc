@@ -34,6 +34,7 @@
 #include "platform/service_lifecycle.h"
 #include "platform/status_macros.h"
 #include "platform/usable_cpus.h"
+#include "platform/user_directories.h"
 #include "platform/version.h"
 #include "rpc/address.h"
 #include "rpc/certificates.h"
@@ -57,6 +58,11 @@ namespace {
 constexpr int kExitFailure = 1;
 constexpr int kExitUsage = 2;
 
+// "<cache>/lengthwise/NAME", where <cache> is $XDG_CACHE_HOME or ~/.cache.
+std::string Cache(absl::string_view name) {
+  return absl::StrCat(platform::CacheDirectory().value_or("./.cache/lengthwise"), "/", name);
+}
+
 struct Flags {
   // About reaching the server, by name (rpc/settings.h).
   std::map<std::string, std::string> access;
@@ -65,8 +71,8 @@ struct Flags {
   // Full name; empty: all experiments.
   std::string experiment;
   int64_t buffer_bytes = Outbox::Options().max_bytes;
-  Spool::Options spool = {.directory = DefaultSpoolDirectory()};
-  DataCache::Options data = {.directory = DefaultDataCacheDirectory()};
+  Spool::Options spool = {.directory = Cache("spool")};
+  DataCache::Options data = {.directory = Cache("data")};
   std::string exit_when_idle;
   std::string drain_timeout = "5m";
   // Empty: until $SLURM_JOB_END_TIME, or for ever.

@@ -9,7 +9,6 @@
 #include "platform/files.h"
 #include "platform/sha256.h"
 #include "platform/status_macros.h"
-#include "platform/user_directories.h"
 
 namespace lengthwise::worker {
 namespace {
@@ -111,10 +110,6 @@ void DataCache::Shrink(const std::string& kept) const {
     platform::DeleteFile(file.path.string()).IgnoreError();
     bytes -= file.bytes;
   }
-}
-
-std::string DefaultDataCacheDirectory() {
-  return platform::CacheDirectory().value_or("./.cache/lengthwise") + "/data";
 }
 
 }  // namespace lengthwise::worker

@@ -44,9 +44,6 @@ class DataCache {
   const Options options_;
 };
 
-// "<cache>/lengthwise/data", where <cache> is $XDG_CACHE_HOME or ~/.cache.
-std::string DefaultDataCacheDirectory();
-
 }  // namespace lengthwise::worker
 
 #endif  // LENGTHWISE_WORKER_CONNECTION_DATA_CACHE_H_

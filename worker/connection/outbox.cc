@@ -10,6 +10,7 @@
 #include "absl/time/clock.h"
 #include "platform/failpoint.h"
 #include "platform/log.h"
+#include "platform/printable_text.h"
 #include "proto/timestamps.h"
 
 namespace lengthwise::worker {
@@ -27,6 +28,25 @@ void SetLogLine(v1::Event& event, std::string text) {
 }
 
 }  // namespace
+
+std::string PlainText(absl::string_view text, size_t max_bytes) {
+  std::string plain = platform::PrintableText(text);
+  if (plain.size() <= max_bytes) return plain;
+  const absl::string_view shown = platform::Utf8Prefix(plain, max_bytes);
+  return absl::StrCat(shown, "... (", plain.size() - shown.size(), " bytes more)");
+}
+
+bool LogBudget::Take(v1::LogLine& line) {
+  if (++lines_ > kMaxLogLines + 1) return false;
+  if (lines_ == kMaxLogLines + 1) {
+    line.set_severity(v1::LogLine::WARNING);
+    line.set_text(absl::StrCat("this attempt has written ", kMaxLogLines,
+                               " lines; further lines are dropped"));
+    return true;
+  }
+  line.set_text(PlainText(line.text(), kMaxLogLineBytes));
+  return true;
+}
 
 Outbox::Outbox(const v1::Lease& lease, const Options& options)
     : options_(options),
@@ -71,10 +91,8 @@ void Outbox::PutCheckpoint(int64_t trial, int64_t step, std::string bytes) {
 }
 
 void Outbox::Wait() {
-  if (patience_ == kNever) {
-    changed_.Wait(mutex_);
-  } else if (!changed_.WaitUntil(mutex_, patience_) &&
-             std::chrono::steady_clock::now() >= patience_) {
+  // Progress during the wait moves patience_.
+  if (!changed_.WaitUntil(mutex_, patience_) && std::chrono::steady_clock::now() >= patience_) {
     CloseLocked();
   }
 }
@@ -86,12 +104,7 @@ Outbox::Work Outbox::Next(TimePoint deadline) {
     {
       MutexLock lock(mutex_);
       while (!closed() && !interrupted_ && !TakeWork(work, spooled)) {
-        if (deadline == kNever) {
-          changed_.Wait(mutex_);
-        } else if (!changed_.WaitUntil(mutex_, deadline) &&
-                   std::chrono::steady_clock::now() >= deadline) {
-          break;
-        }
+        if (!changed_.WaitUntil(mutex_, deadline)) break;
       }
       // Returning work must not lose an interruption: the flag stays set for the next call.
       if (std::holds_alternative<std::monostate>(work)) interrupted_ = false;
@@ -343,12 +356,8 @@ bool Outbox::Flush() {
 void Outbox::Sleep(TimePoint time) {
   MutexLock lock(mutex_);
   while (!closed() && std::chrono::steady_clock::now() < time) {
-    if (std::min(time, patience_) == kNever) {
-      changed_.Wait(mutex_);
-    } else if (!changed_.WaitUntil(mutex_, std::min(time, patience_)) &&
-               std::chrono::steady_clock::now() >= patience_) {
-      CloseLocked();
-    }
+    const bool woken = changed_.WaitUntil(mutex_, std::min(time, patience_));
+    if (!woken && std::chrono::steady_clock::now() >= patience_) CloseLocked();
   }
 }
 

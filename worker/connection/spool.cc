@@ -11,7 +11,6 @@
 #include "platform/files.h"
 #include "platform/log.h"
 #include "platform/status_macros.h"
-#include "platform/user_directories.h"
 
 namespace lengthwise::worker {
 namespace {
@@ -115,10 +114,6 @@ void Spool::Log(const absl::Status& status) {
     platform::LogWarning(failure_,
                          "; training waits when memory is full, until the server accepts events");
   }
-}
-
-std::string DefaultSpoolDirectory() {
-  return platform::CacheDirectory().value_or("./.cache/lengthwise") + "/spool";
 }
 
 }  // namespace lengthwise::worker

@@ -71,9 +71,6 @@ class Spool {
   std::string failure_ ABSL_GUARDED_BY(mutex_);
 };
 
-// "<cache>/lengthwise/spool", where <cache> is $XDG_CACHE_HOME or ~/.cache.
-std::string DefaultSpoolDirectory();
-
 }  // namespace lengthwise::worker
 
 #endif  // LENGTHWISE_WORKER_CONNECTION_SPOOL_H_

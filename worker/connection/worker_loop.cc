@@ -127,11 +127,7 @@ absl::StatusOr<v1::Lease> WorkerLoop::AwaitLease(TimePoint idle_end) {
   const bool asks = !granted_.has_value() && steady_clock::now() < end;
   if (asks && !std::exchange(wants_lease_, true)) Tell();
   while (!granted_.has_value() && !draining_ && refusal_.ok() && steady_clock::now() < end) {
-    if (end == kNever) {
-      changed_.Wait(mutex_);
-    } else {
-      changed_.WaitUntil(mutex_, end);
-    }
+    changed_.WaitUntil(mutex_, end);
   }
   wants_lease_ = false;
   std::optional<v1::Lease> lease = std::exchange(granted_, std::nullopt);
@@ -271,11 +267,7 @@ bool WorkerLoop::AwaitCall() {
     if (next <= now) return true;
     next = std::min(next, leave_until_);
     if (!draining_) next = std::min(next, options_.drain_at);
-    if (next == kNever) {
-      changed_.Wait(mutex_);
-    } else {
-      changed_.WaitUntil(mutex_, next);
-    }
+    changed_.WaitUntil(mutex_, next);
   }
 }
 
