@@ -8,25 +8,23 @@
 #define HWY_TARGET_INCLUDE "models/kernels/adam.cc"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
+#include "models/kernels/vectors-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace lengthwise::kernels {
 namespace HWY_NAMESPACE {
 
-namespace hn = hwy::HWY_NAMESPACE;
-
 // Updates elements [first, end) of the arenas, all of one member. The scalar tail uses fma as the
 // vectors do, so that both round alike.
 void UpdateNumbers(const AdamRows& rows, const AdamConstants& constants, float factor, float rate,
                    float correction, int64_t first, int64_t end) {
-  const hn::ScalableTag<float> d;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const Floats d;
   const auto factors = hn::Set(d, factor), rates = hn::Set(d, rate),
              corrections = hn::Set(d, correction), epsilons = hn::Set(d, constants.epsilon),
              beta1 = hn::Set(d, constants.beta1), beta2 = hn::Set(d, constants.beta2),
              rest1 = hn::Set(d, constants.rest1), rest2 = hn::Set(d, constants.rest2);
   int64_t i = first;
-  for (; i + lanes <= end; i += lanes) {
+  for (; i + kLanes <= end; i += kLanes) {
     const auto gradient = hn::Mul(factors, hn::LoadU(d, rows.gradients + i));
     const auto mean =
         hn::MulAdd(rest1, gradient, hn::Mul(beta1, hn::LoadU(d, rows.first_moments + i)));

@@ -7,9 +7,9 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "models/kernels/add_layer_norm.h"
 #include "models/kernels/bfloat16.h"
 #include "models/kernels/column_tiles-inl.h"
+#include "models/kernels/norms.h"
 #include "models/kernels/rows_cuda.h"
 #include "models/kernels/simt.h"
 #include "models/kernels/sum_parts-inl.h"

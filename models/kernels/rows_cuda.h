@@ -15,9 +15,9 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "models/kernels/add_layer_norm.h"
 #include "models/kernels/bfloat16.h"
 #include "models/kernels/cross_entropy.h"
+#include "models/kernels/norms.h"
 #include "models/kernels/row_chunks.h"
 
 namespace lengthwise::kernels {
