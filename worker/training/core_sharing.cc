@@ -49,16 +49,11 @@ PassiveWaiting::PassiveWaiting(int threads) {
   // team's first thread.
   const int team = std::max(2, omp_get_num_procs() - threads + 2);
   holder_ = std::thread([this, team] { HoldTeam(team); });
-  platform::MutexLock lock(mutex_);
-  while (!started_) changed_.Wait(mutex_);
+  started_.get_future().wait();
 }
 
 PassiveWaiting::~PassiveWaiting() {
-  {
-    platform::MutexLock lock(mutex_);
-    ends_ = true;
-    changed_.NotifyAll();
-  }
+  ends_.set_value();
   holder_.join();
 }
 
@@ -68,11 +63,8 @@ void PassiveWaiting::HoldTeam(int threads) {
   std::atomic<int> members = 0;
 #pragma omp parallel num_threads(threads)
   members.fetch_add(1, std::memory_order_release);
-  const bool started = members.load(std::memory_order_acquire) > 0;
-  platform::MutexLock lock(mutex_);
-  started_ = started;
-  changed_.NotifyAll();
-  while (!ends_) changed_.Wait(mutex_);
+  if (members.load(std::memory_order_acquire) > 0) started_.set_value();
+  ends_.get_future().wait();
 }
 
 bool CoreSharing::Update(absl::Duration time, const Times& times) {
@@ -146,25 +138,14 @@ CoreSharingMonitor::CoreSharingMonitor(int threads, std::function<void(bool, dou
       thread_([this] { Watch(); }) {}
 
 CoreSharingMonitor::~CoreSharingMonitor() {
-  {
-    platform::MutexLock lock(mutex_);
-    ends_ = true;
-    changed_.NotifyAll();
-  }
+  ends_.set_value();
   thread_.join();
 }
 
 int CoreSharingMonitor::ThreadsForNextWork() { return choice_.Next(Now(), shared_); }
 
-bool CoreSharingMonitor::Sleep(absl::Duration time) {
-  const auto deadline = std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(time);
-  platform::MutexLock lock(mutex_);
-  while (!ends_ && changed_.WaitUntil(mutex_, deadline)) {
-  }
-  return !ends_;
-}
-
 void CoreSharingMonitor::Watch() {
+  const std::future<void> end = ends_.get_future();
   CoreSharing sharing;
   std::optional<PassiveWaiting> passive;
   bool told = false;
@@ -185,7 +166,7 @@ void CoreSharingMonitor::Watch() {
       told = !told;
       notify_(told, sharing.waited_fraction());
     }
-  } while (Sleep(kPeriod));
+  } while (end.wait_for(absl::ToChronoNanoseconds(kPeriod)) == std::future_status::timeout);
 }
 
 }  // namespace lengthwise::worker::training

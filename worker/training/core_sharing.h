@@ -8,13 +8,12 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <future>
 #include <map>
 #include <thread>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/time/time.h"
-#include "platform/mutex.h"
 #include "platform/process_usage.h"
 
 namespace lengthwise::worker::training {
@@ -39,10 +38,8 @@ class PassiveWaiting {
  private:
   void HoldTeam(int threads);
 
-  platform::Mutex mutex_;
-  platform::ConditionVariable changed_;
-  bool started_ ABSL_GUARDED_BY(mutex_) = false;
-  bool ends_ ABSL_GUARDED_BY(mutex_) = false;
+  std::promise<void> started_;
+  std::promise<void> ends_;
   // First thread of the team, which ends with it.
   std::thread holder_;
 };
@@ -150,14 +147,10 @@ class CoreSharingMonitor {
 
  private:
   void Watch();
-  // Returns false when the monitor ends.
-  bool Sleep(absl::Duration time);
 
   const int threads_;
   const std::function<void(bool, double)> notify_;
-  platform::Mutex mutex_;
-  platform::ConditionVariable changed_;
-  bool ends_ ABSL_GUARDED_BY(mutex_) = false;
+  std::promise<void> ends_;
   std::atomic<bool> shared_ = false;
   ThreadChoice choice_;
   std::thread thread_;
