@@ -145,9 +145,6 @@ class Examples : public ExampleSource {
   // Number of classes; 1 for numbers.
   virtual int64_t output_columns() const = 0;
 
-  // Number of outputs that are compared with targets. SequenceTokens may include placeholder tokens
-  // for them.
-  virtual int64_t OutputTokens(int64_t n) const = 0;
   // True if a sequence ends with a placeholder for each of its outputs.
   virtual bool has_placeholders() const { return false; }
 

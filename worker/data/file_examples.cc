@@ -152,19 +152,6 @@ int64_t FileExamples::SequenceTokens(int64_t n) const {
   return longest;
 }
 
-int64_t FileExamples::OutputTokens(int64_t n) const {
-  std::optional<int64_t> fewest;
-  for (const Part* part : {&set_->test, &set_->training}) {
-    const LengthGroup* group = Group(*part, n);
-    if (group == nullptr) continue;
-    for (const uint32_t first : group->shapes) {
-      const int64_t targets = group->examples[first].targets;
-      fewest = std::min(fewest.value_or(targets), targets);
-    }
-  }
-  return fewest.value_or(1);
-}
-
 std::string FileExamples::Symbol(int64_t token, bool is_target) const {
   const auto& vocabulary = is_target ? set_->target_vocabulary : set_->input_vocabulary;
   return vocabulary.empty() ? Examples::Symbol(token, is_target)

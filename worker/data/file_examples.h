@@ -55,8 +55,6 @@ class FileExamples : public Examples {
   int64_t InputTokens(int64_t n) const override;
   // Tokens of the longest example.
   int64_t SequenceTokens(int64_t n) const override;
-  // Outputs of the shortest target.
-  int64_t OutputTokens(int64_t n) const override;
   bool has_placeholders() const override { return !answers_in_place(); }
   std::string Symbol(int64_t token, bool is_target) const override;
   absl::string_view separator() const override;

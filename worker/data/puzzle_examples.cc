@@ -25,7 +25,6 @@ class PuzzleExamples final : public Examples {
   bool has_blank() const override { return true; }
   int64_t output_columns() const override { return task_->classes(); }
   int64_t InputTokens(int64_t n) const override { return task_->cells(); }
-  int64_t OutputTokens(int64_t n) const override { return 1; }
   // A class is an element, and an empty cell is none.
   std::string Symbol(int64_t token, bool is_target) const override {
     return Examples::Symbol(token + (is_target ? 1 : 0), is_target);

@@ -32,7 +32,6 @@ class RegressionExamples final : public Examples {
   int64_t input_columns() const override { return task_->vocabulary(); }
   int64_t output_columns() const override { return 1; }
   int64_t InputTokens(int64_t scale) const override { return task_->Rows(lengths_.max()); }
-  int64_t OutputTokens(int64_t scale) const override { return task_->Rows(lengths_.max()); }
   int64_t SequenceTokens(int64_t scale) const override { return task_->Rows(lengths_.max()); }
   int64_t TrainingInputTokens(int64_t n) const override { return task_->Rows(n); }
   int64_t TrainingSequenceTokens(int64_t n) const override { return task_->Rows(n); }

@@ -20,13 +20,14 @@ class TransductionExamples final : public Examples {
   int64_t input_columns() const override { return task_->input_size() + 1; }
   int64_t output_columns() const override { return task_->output_size(); }
   int64_t InputTokens(int64_t n) const override { return task_->InputLength(n); }
-  int64_t OutputTokens(int64_t n) const override { return task_->OutputLength(n); }
   bool has_placeholders() const override { return true; }
-  int64_t SequenceTokens(int64_t n) const override { return InputTokens(n) + OutputTokens(n); }
+  int64_t SequenceTokens(int64_t n) const override {
+    return InputTokens(n) + task_->OutputLength(n);
+  }
 
   void AppendTraining(const SampleAddresses& addresses, int64_t n, Batch& batch) const override {
     const auto inputs = static_cast<size_t>(InputTokens(n));
-    const auto outputs = static_cast<size_t>(OutputTokens(n));
+    const auto outputs = static_cast<size_t>(task_->OutputLength(n));
     const size_t count = addresses.rows.size();
     std::vector<int32_t> input_tokens(count * inputs);
     std::vector<int32_t> targets(count * outputs);
@@ -68,7 +69,7 @@ class TransductionExamples final : public Examples {
     }
     GivenSequence given{.length = count, .tokens = std::move(tokens)};
     given.tokens.resize(static_cast<size_t>(SequenceTokens(count)), task_->input_size());
-    given.mask.assign(static_cast<size_t>(OutputTokens(count)), 1);
+    given.mask.assign(static_cast<size_t>(task_->OutputLength(count)), 1);
     return given;
   }
 

@@ -92,52 +92,48 @@ absl::StatusOr<CheckpointHeader> ReadHeader(const TensorFile& file) {
                                             "\"; this program reads \"", kFormat, "\""));
   }
   ASSIGN_OR_RETURN(const std::string step, MetadataValue(file, "step"));
+  const auto damaged = [](absl::string_view key, absl::string_view value,
+                          absl::string_view wanted) {
+    return absl::DataLossError(
+        absl::StrCat("the checkpoint's ", key, " is \"", value, "\"; expected ", wanted));
+  };
+  // Null if the metadata has no such key.
+  const auto find = [&](const char* key) {
+    const auto found = file.metadata.find(key);
+    return found == file.metadata.end() ? nullptr : &found->second;
+  };
   CheckpointHeader header;
   ASSIGN_OR_RETURN(header.program_version, MetadataValue(file, "program_version"));
   ASSIGN_OR_RETURN(header.fingerprint, MetadataValue(file, "specification"));
   if (!absl::SimpleAtoi(step, &header.step) || header.step < 0) {
-    return absl::DataLossError(
-        absl::StrCat("the checkpoint's step is \"", step, "\"; expected an integer from 0"));
+    return damaged("step", step, "an integer from 0");
   }
-  if (const auto seconds = file.metadata.find(kTrainingSeconds); seconds != file.metadata.end()) {
-    if (!absl::SimpleAtod(seconds->second, &header.training_seconds) ||
+  if (const std::string* seconds = find(kTrainingSeconds)) {
+    if (!absl::SimpleAtod(*seconds, &header.training_seconds) ||
         !std::isfinite(header.training_seconds) || header.training_seconds < 0) {
-      return absl::DataLossError(absl::StrCat("the checkpoint's training_seconds is \"",
-                                              seconds->second, "\"; expected a number from 0"));
+      return damaged(kTrainingSeconds, *seconds, "a number from 0");
     }
   }
-  if (const auto reason = file.metadata.find(kStopReason); reason != file.metadata.end()) {
-    header.stop_reason = reason->second;
+  if (const std::string* reason = find(kStopReason)) header.stop_reason = *reason;
+  if (const std::string* state = find(kSchedule)) header.schedule_state = *state;
+  if (const std::string* kernels = find(kKernels)) {
+    ASSIGN_OR_RETURN(header.kernels, ParseKernels(*kernels, header.step));
   }
-  if (const auto state = file.metadata.find(kSchedule); state != file.metadata.end()) {
-    header.schedule_state = state->second;
-  }
-  if (const auto kernels = file.metadata.find(kKernels); kernels != file.metadata.end()) {
-    ASSIGN_OR_RETURN(header.kernels, ParseKernels(kernels->second, header.step));
-  }
-  if (const auto losses = file.metadata.find(kLosses); losses != file.metadata.end()) {
+  if (const std::string* losses = find(kLosses)) {
     const std::pair<absl::string_view, absl::string_view> parts =
-        absl::StrSplit(losses->second, absl::MaxSplits(' ', 1));
+        absl::StrSplit(*losses, absl::MaxSplits(' ', 1));
     if (!absl::SimpleAtod(parts.first, &header.loss_sum) || !std::isfinite(header.loss_sum) ||
         !absl::SimpleAtoi(parts.second, &header.losses) || header.losses < 1 ||
         header.losses > header.step) {
-      return absl::DataLossError(absl::StrCat("the checkpoint's losses_since_point is \"",
-                                              losses->second,
-                                              "\"; expected a sum and its number, \"12.5 3\""));
+      return damaged(kLosses, *losses, "a sum and its number, \"12.5 3\"");
     }
   }
-  if (const auto state = file.metadata.find(kOptimizerState); state != file.metadata.end()) {
-    if (state->second != kDropped) {
-      return absl::DataLossError(absl::StrCat("the checkpoint's optimizer_state is \"",
-                                              state->second, "\"; expected \"dropped\" or none"));
-    }
+  if (const std::string* state = find(kOptimizerState)) {
+    if (*state != kDropped) return damaged(kOptimizerState, *state, "\"dropped\" or none");
     header.has_optimizer_state = false;
   }
-  if (const auto evaluation = file.metadata.find(kEvaluation); evaluation != file.metadata.end()) {
-    if (evaluation->second != kDue) {
-      return absl::DataLossError(absl::StrCat("the checkpoint's evaluation is \"",
-                                              evaluation->second, "\"; expected \"due\" or none"));
-    }
+  if (const std::string* evaluation = find(kEvaluation)) {
+    if (*evaluation != kDue) return damaged(kEvaluation, *evaluation, "\"due\" or none");
     header.evaluation_due = true;
   }
   return header;
