@@ -357,13 +357,13 @@ at::Tensor Turned(const at::Tensor& qkv, int64_t heads, const at::Tensor& rotati
 
 bool CanFuse(const at::Tensor& tensor) {
   return tensor.is_cpu() && HasKernelType(tensor.scalar_type()) &&
-         UsesFusedKernel(FusedOperation::kAttention);
+         HasKernel(FusedOperation::kAttention, tensor);
 }
 
 bool CanUseTensorCores(const at::Tensor& qkv, int64_t heads) {
   return qkv.is_cuda() && qkv.scalar_type() == at::kBFloat16 && heads == kernels::kTensorHeads &&
          qkv.size(3) == 3 * kernels::kTensorModel && qkv.size(2) <= kernels::kMostTensorTokens &&
-         UsesCudaKernel(FusedOperation::kAttention, qkv.get_device());
+         HasKernel(FusedOperation::kAttention, qkv);
 }
 
 bool HaveTensorKernels(const AttentionTerms& terms) {

@@ -26,14 +26,6 @@ kernels::CrossEntropyInputs Inputs(const at::Tensor& logits, const at::Tensor& c
           .mask = mask.const_data_ptr<bool>()};
 }
 
-bool CanFuse(const at::Tensor& logits) {
-  if (logits.scalar_type() != at::kFloat || !UsesFusedKernel(FusedOperation::kCrossEntropy)) {
-    return false;
-  }
-  return logits.is_cpu() ||
-         (logits.is_cuda() && UsesCudaKernel(FusedOperation::kCrossEntropy, logits.get_device()));
-}
-
 // Returns the members' sums [P, 3] of kernels::CrossEntropyResult. Only the sum of losses, the
 // first, is differentiable. All tensors are contiguous.
 class FusedSums : public torch::autograd::Function<FusedSums> {
@@ -92,7 +84,7 @@ ClassMeasures CrossEntropy(const at::Tensor& logits, const at::Tensor& classes,
   const at::IntArrayRef outputs_shape = logits.sizes().slice(0, 3);
   TORCH_CHECK(classes.sizes() == outputs_shape && mask.sizes() == outputs_shape,
               "the shapes of classes and mask differ from the outputs'");
-  if (CanFuse(logits)) {
+  if (logits.scalar_type() == at::kFloat && HasKernel(FusedOperation::kCrossEntropy, logits)) {
     const at::Tensor sums =
         FusedSums::apply(logits.contiguous(), classes.contiguous(), mask.contiguous());
     const double outputs = static_cast<double>(classes.size(1) * classes.size(2));

@@ -180,14 +180,10 @@ class TensorFeedForward : public torch::autograd::Function<TensorFeedForward> {
   }
 };
 
-bool CanFuseOnCpu(const at::Tensor& x) {
-  return x.is_cpu() && x.scalar_type() == at::kFloat &&
-         UsesFusedKernel(FusedOperation::kFeedForward);
-}
-
-bool CanFuseOnCuda(const at::Tensor& x) {
-  return x.is_cuda() && HasKernelType(x.scalar_type()) &&
-         UsesCudaKernel(FusedOperation::kFeedForward, x.get_device());
+// On the CPU, for float32 alone.
+bool CanFuse(const at::Tensor& x) {
+  return (x.is_cpu() ? x.scalar_type() == at::kFloat : HasKernelType(x.scalar_type())) &&
+         HasKernel(FusedOperation::kFeedForward, x);
 }
 
 c10::string_view Approximation(bool tanh) { return tanh ? "tanh" : "none"; }
@@ -246,7 +242,7 @@ class Gate : public torch::autograd::Function<Gate> {
 }  // namespace
 
 bool CanUseTensorCores(const at::Tensor& x, const FeedForwardParameters& parameters) {
-  return CanFuseOnCuda(x) && x.scalar_type() == at::kBFloat16 &&
+  return CanFuse(x) && x.is_cuda() && x.scalar_type() == at::kBFloat16 &&
          x.size(3) == kernels::kTensorFeatures && parameters.up.size(2) == kernels::kTensorHidden &&
          parameters.up.scalar_type() == at::kFloat;
 }
@@ -254,18 +250,16 @@ bool CanUseTensorCores(const at::Tensor& x, const FeedForwardParameters& paramet
 at::Tensor FeedForward(const at::Tensor& features, const FeedForwardParameters& parameters) {
   const auto& [up, up_bias, down, down_bias] = parameters;
   const at::Tensor x = Operand(features);
-  if (CanFuseOnCpu(x)) {
+  if (!CanFuse(x)) return Linear(at::relu(Linear(x, up, up_bias)), down, down_bias);
+  if (x.is_cpu()) {
     return FusedFeedForward::apply(x.contiguous(), up.contiguous(), up_bias.contiguous(),
                                    down.contiguous(), down_bias.contiguous());
   }
   if (CanUseTensorCores(x, parameters)) {
     return TensorFeedForward::apply(x, up, ByMember(up_bias), down, ByMember(down_bias));
   }
-  if (CanFuseOnCuda(x)) {
-    return CudaFeedForward::apply(x.contiguous(), Operand(up), ByMember(up_bias), Operand(down),
-                                  down_bias);
-  }
-  return Linear(at::relu(Linear(x, up, up_bias)), down, down_bias);
+  return CudaFeedForward::apply(x.contiguous(), Operand(up), ByMember(up_bias), Operand(down),
+                                down_bias);
 }
 
 at::Tensor GatedFeedForward(const at::Tensor& features,

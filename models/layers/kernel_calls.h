@@ -14,6 +14,7 @@
 #include "models/kernels/cuda_devices.h"
 #include "models/kernels/parallel_for.h"
 #include "models/kernels/row_chunks.h"
+#include "models/layers/kernel_choice.h"
 
 namespace lengthwise::models {
 
@@ -28,6 +29,13 @@ inline kernels::RowsShape RowsOf(const at::Tensor& features) {
   return {.members = features.size(0),
           .rows = features.size(1) * features.size(2),
           .width = features.size(3)};
+}
+
+// Returns true if the thread's choice for `operation` is our kernel and kernels run where `tensor`
+// is. Callers check separately whether the kernel takes the tensor.
+inline bool HasKernel(FusedOperation operation, const at::Tensor& tensor) {
+  return UsesFusedKernel(operation) &&
+         (tensor.is_cpu() || (tensor.is_cuda() && kernels::RunsCudaKernels(tensor.get_device())));
 }
 
 // Returns true if our kernels have a version for this type.

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "models/kernels/cuda_devices.h"
 
 namespace lengthwise::models {
 namespace {
@@ -52,9 +51,5 @@ KernelScope::~KernelScope() { current = before_; }
 KernelChoice CurrentKernels() { return current; }
 
 bool UsesFusedKernel(FusedOperation operation) { return current.fused(operation); }
-
-bool UsesCudaKernel(FusedOperation operation, int ordinal) {
-  return UsesFusedKernel(operation) && kernels::RunsCudaKernels(ordinal);
-}
 
 }  // namespace lengthwise::models

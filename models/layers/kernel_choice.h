@@ -57,13 +57,9 @@ class KernelScope {
 // The calling thread's choice: KernelChoice::Fused() outside every scope.
 KernelChoice CurrentKernels();
 
-// Returns true if the thread's choice for `operation` is our kernel. Callers check separately
-// whether the kernel takes their tensors.
+// Returns true if the thread's choice for `operation` is our kernel. HasKernel of kernel_calls.h
+// asks too whether kernels run where a tensor is.
 bool UsesFusedKernel(FusedOperation operation);
-
-// The same for the GPU with this number in CUDA's order; false also if the kernels cannot run there
-// (kernels/cuda_devices.h).
-bool UsesCudaKernel(FusedOperation operation, int ordinal);
 
 }  // namespace lengthwise::models
 

@@ -81,12 +81,6 @@ bool CanFuseLinear(const at::Tensor& x, const at::Tensor& w) {
          w.size(1) <= kMostColumns && w.size(2) <= kMostColumns;
 }
 
-// `b` may be undefined.
-at::Tensor FusedLinear(const at::Tensor& x, const at::Tensor& w, const at::Tensor& b) {
-  return Fused::apply(x.contiguous(), w.contiguous(),
-                      b.defined() ? std::optional<at::Tensor>(b.contiguous()) : std::nullopt);
-}
-
 }  // namespace
 
 Bfloat16Products::Bfloat16Products(bool wanted) : before_(in_bfloat16) {
@@ -109,14 +103,13 @@ at::Tensor Product(const at::Tensor& a, const at::Tensor& b) {
   return MatrixProduct(Operand(a), Operand(b)).to(a.scalar_type());
 }
 
-at::Tensor Linear(const at::Tensor& features, const at::Tensor& weight) {
-  return Linear(features, weight, at::Tensor());
-}
-
 at::Tensor Linear(const at::Tensor& features, const at::Tensor& weight, const at::Tensor& bias) {
   const at::Tensor x = Operand(features), w = Operand(weight),
                    b = bias.defined() ? Operand(bias) : bias;
-  if (CanFuseLinear(x, w)) return FusedLinear(x, w, b).to(features.scalar_type());
+  if (CanFuseLinear(x, w)) {
+    const auto added = b.defined() ? std::optional<at::Tensor>(b.contiguous()) : std::nullopt;
+    return Fused::apply(x.contiguous(), w.contiguous(), added).to(features.scalar_type());
+  }
   const bool alone = x.size(0) == 1;
   const at::Tensor rows = x.flatten(alone ? 0 : 1, 2), matrix = alone ? w.squeeze(0) : w;
   const at::Tensor y = b.defined() ? MatrixProduct(rows, matrix, alone ? b.squeeze(0) : b)

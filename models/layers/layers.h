@@ -39,13 +39,11 @@ at::Tensor Widened(const at::Tensor& tensor);
 at::Tensor Product(const at::Tensor& a, const at::Tensor& b);
 
 // Returns x W, [P, B, n, d_out] in the features' type: `features` [P, B, n, d_in], `weight` [P,
-// d_in, d_out], product in bfloat16 while Bfloat16Products is active. Many rows on the CPU with
-// small weights use our own kernels. Everything else uses LibTorch's: one matrix product if P
-// is 1, otherwise a batched one.
-at::Tensor Linear(const at::Tensor& features, const at::Tensor& weight);
-
-// Returns x W + b with `bias` [P, d_out].
-at::Tensor Linear(const at::Tensor& features, const at::Tensor& weight, const at::Tensor& bias);
+// d_in, d_out], product in bfloat16 while Bfloat16Products is active; x W + b with `bias` [P,
+// d_out]. Many rows on the CPU with small weights use our own kernels. Everything else uses
+// LibTorch's: one matrix product if P is 1, otherwise a batched one.
+at::Tensor Linear(const at::Tensor& features, const at::Tensor& weight,
+                  const at::Tensor& bias = {});
 
 // Returns `features` [P, B, n, H * size] as [P, B, H, n, size], a view.
 at::Tensor SplitHeads(const at::Tensor& features, int64_t heads);

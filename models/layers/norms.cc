@@ -114,12 +114,9 @@ class FusedAddLayerNorm : public torch::autograd::Function<FusedAddLayerNorm> {
 };
 
 bool CanFuse(const at::Tensor& a, const at::Tensor& b) {
-  if (a.scalar_type() != at::kFloat || !UsesFusedKernel(FusedOperation::kAddLayerNorm)) {
-    return false;
-  }
+  if (a.scalar_type() != at::kFloat || !HasKernel(FusedOperation::kAddLayerNorm, a)) return false;
   if (a.is_cpu()) return b.scalar_type() == at::kFloat;
-  return a.is_cuda() && HasKernelType(b.scalar_type()) && a.size(3) <= kernels::kMaxCudaNormWidth &&
-         UsesCudaKernel(FusedOperation::kAddLayerNorm, a.get_device());
+  return HasKernelType(b.scalar_type()) && a.size(3) <= kernels::kMaxCudaNormWidth;
 }
 
 // All tensors are contiguous.

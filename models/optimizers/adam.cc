@@ -42,14 +42,6 @@ void Decay(const ParameterLayout& layout, const WeightDecay& decay, const at::Te
   }
 }
 
-bool CanFuse(const at::Tensor& parameters) {
-  if (parameters.scalar_type() != at::kFloat || !UsesFusedKernel(FusedOperation::kAdam)) {
-    return false;
-  }
-  return parameters.is_cpu() ||
-         (parameters.is_cuda() && UsesCudaKernel(FusedOperation::kAdam, parameters.get_device()));
-}
-
 class Adam : public Optimizer {
  public:
   Adam(const catalogue::Parameters& parameters, const WeightDecay& decay)
@@ -80,7 +72,7 @@ class Adam : public Optimizer {
 
     Decay(arena.layout(), decay_, numbers.narrow(0, 0, count), parameters);
 
-    if (CanFuse(parameters)) {
+    if (parameters.scalar_type() == at::kFloat && HasKernel(FusedOperation::kAdam, parameters)) {
       return UpdateInOnePass(parameters, gradients, mean, mean_square, numbers, factors);
     }
     if (factors.defined()) gradients.mul_(factors.unsqueeze(1));

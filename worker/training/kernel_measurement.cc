@@ -91,7 +91,7 @@ class Measurement {
   Measurement(const KernelProblem& problem, const Device& device)
       : problem_(problem), device_(PlaceOf(device)) {}
 
-  KernelComparison AddLayerNorm() const {
+  absl::StatusOr<KernelComparison> AddLayerNorm() const {
     const auto& p = problem_;
     const std::vector<int64_t> rows = Features(p.d_model);
     return Compare(FusedOperation::kAddLayerNorm, rows,
@@ -106,7 +106,7 @@ class Measurement {
                    });
   }
 
-  KernelComparison FeedForward() const {
+  absl::StatusOr<KernelComparison> FeedForward() const {
     const auto& p = problem_;
     const std::vector<int64_t> rows = Features(p.d_model);
     // Biases decide which hidden features are active: features near 0 would be so by rounding.
@@ -120,7 +120,7 @@ class Measurement {
     });
   }
 
-  KernelComparison CrossEntropy() const {
+  absl::StatusOr<KernelComparison> CrossEntropy() const {
     const auto& p = problem_;
     const at::Tensor classes =
         at::arange(p.members * p.sequences * p.tokens, at::TensorOptions(device_).dtype(at::kLong))
@@ -210,19 +210,16 @@ class Measurement {
     const std::vector<double> rates(static_cast<size_t>(p.members), kLearningRate);
     const at::Tensor numbers =
         at::tensor(optimizer->StepNumbers(1, rates), at::kDouble).to(device_);
-    const auto step = [optimizer, numbers, members = p.members](models::ParameterArena& arena) {
-      const c10::NoGradGuard no_gradients;
-      optimizer->Step(arena, 0, members, numbers, at::Tensor());
-    };
     const auto candidate = [&](KernelChoice choice) {
-      return KernelCandidate{.run =
-                                 // The arena refers to its layout.
-                             [choice, step, layout, arena = make_arena()] {
-                               const KernelScope scope(choice);
-                               step(*arena);
-                             },
-                             .results = [choice, step, make_arena]() -> Results {
-                               const KernelScope scope(choice);
+      const auto step = [choice, optimizer, numbers,
+                         members = p.members](models::ParameterArena& arena) {
+        const KernelScope scope(choice);
+        const c10::NoGradGuard no_gradients;
+        optimizer->Step(arena, 0, members, numbers, at::Tensor());
+      };
+      // The arena refers to its layout.
+      return KernelCandidate{.run = [step, layout, arena = make_arena()] { step(*arena); },
+                             .results = [step, make_arena]() -> Results {
                                const auto arena = make_arena();
                                const at::Tensor before = arena->parameters().clone();
                                step(*arena);
@@ -232,13 +229,7 @@ class Measurement {
                                        OnHost(arena->second_moments())};
                              }};
     };
-    return KernelComparison{.operation = FusedOperation::kAdam,
-                            .fused = candidate(KernelChoice::Fused()),
-                            .plain = candidate(KernelChoice::Plain()),
-                            .wait = Wait(),
-                            .tolerance = kTolerance,
-                            .is_out_of_memory = IsOutOfMemory,
-                            .is_device_lost = IsDeviceLost};
+    return Comparison(FusedOperation::kAdam, kTolerance, candidate);
   }
 
  private:
@@ -250,8 +241,17 @@ class Measurement {
     return Numbers(shape, seed, device_);
   }
 
-  std::function<void()> Wait() const {
-    return [device = device_] { WaitForDevice(device); };
+  // `candidate` makes one for a KernelChoice.
+  template <typename Candidate>
+  KernelComparison Comparison(FusedOperation operation, double tolerance,
+                              const Candidate& candidate) const {
+    return {.operation = operation,
+            .fused = candidate(KernelChoice::Fused()),
+            .plain = candidate(KernelChoice::Plain()),
+            .wait = [device = device_] { WaitForDevice(device); },
+            .tolerance = tolerance,
+            .is_out_of_memory = IsOutOfMemory,
+            .is_device_lost = IsDeviceLost};
   }
 
   // Compares `function` of `inputs`, whose result has `shape`. The numbers of the result get
@@ -289,33 +289,20 @@ class Measurement {
                                    return results;
                                  }};
     };
-    return {.operation = operation,
-            .fused = candidate(KernelChoice::Fused()),
-            .plain = candidate(KernelChoice::Plain()),
-            .wait = Wait(),
-            .tolerance = operation == FusedOperation::kCrossEntropy ? kTolerance
-                         : problem_.in_bfloat16                     ? kBfloat16Tolerance
-                         : problem_.in_tf32                         ? kTf32Tolerance
-                                                                    : kTolerance,
-            .is_out_of_memory = IsOutOfMemory,
-            .is_device_lost = IsDeviceLost};
+    const double tolerance = operation == FusedOperation::kCrossEntropy ? kTolerance
+                             : problem_.in_bfloat16                     ? kBfloat16Tolerance
+                             : problem_.in_tf32                         ? kTf32Tolerance
+                                                                        : kTolerance;
+    return Comparison(operation, tolerance, candidate);
   }
 
   const KernelProblem& problem_;
   const at::Device device_;
 };
 
-absl::StatusOr<KernelComparison> Made(KernelComparison comparison) { return comparison; }
-
 // Results are compared on the host, in double precision: enough sequences for every path through a
 // kernel, of all members together.
 constexpr int64_t kComparedSequences = 256;
-
-KernelProblem Compared(KernelProblem problem) {
-  problem.sequences =
-      std::clamp<int64_t>(kComparedSequences / problem.members, 1, problem.sequences);
-  return problem;
-}
 
 double Seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -324,16 +311,18 @@ double Seconds() {
 }  // namespace
 
 std::vector<KernelDecision> MeasureKernels(const KernelProblem& problem, const Device& device) {
-  const KernelProblem compared_problem = Compared(problem);
+  KernelProblem compared_problem = problem;
+  compared_problem.sequences =
+      std::clamp<int64_t>(kComparedSequences / problem.members, 1, problem.sequences);
   const Measurement timed(problem, device), compared(compared_problem, device);
   std::vector<KernelDecision> decisions;
-  const auto decide = [&](FusedOperation operation, const auto& make) -> KernelDecision {
+  const auto decide = [&](FusedOperation operation, auto make) -> KernelDecision {
     std::string why;
     bool out_of_memory = false;
     try {
-      absl::StatusOr<KernelComparison> comparison = make(timed);
+      absl::StatusOr<KernelComparison> comparison = (timed.*make)();
       if (comparison.ok()) {
-        KernelComparison of_fewer = *make(compared);
+        KernelComparison of_fewer = *(compared.*make)();
         comparison->fused.results = std::move(of_fewer.fused.results);
         comparison->plain.results = std::move(of_fewer.plain.results);
         return models::DecideKernel(*comparison, Seconds);
@@ -353,17 +342,14 @@ std::vector<KernelDecision> MeasureKernels(const KernelProblem& problem, const D
             .summary = "fused: not checked",
             .out_of_memory = out_of_memory};
   };
-  const auto add = [&](FusedOperation operation, const auto& make) {
-    decisions.push_back(decide(operation, make));
-  };
   if (problem.attends) {
-    add(FusedOperation::kAttention, [](const Measurement& of) { return of.Attention(); });
+    decisions.push_back(decide(FusedOperation::kAttention, &Measurement::Attention));
   }
-  add(FusedOperation::kAddLayerNorm, [](const Measurement& of) { return Made(of.AddLayerNorm()); });
-  add(FusedOperation::kFeedForward, [](const Measurement& of) { return Made(of.FeedForward()); });
-  add(FusedOperation::kCrossEntropy, [](const Measurement& of) { return Made(of.CrossEntropy()); });
+  decisions.push_back(decide(FusedOperation::kAddLayerNorm, &Measurement::AddLayerNorm));
+  decisions.push_back(decide(FusedOperation::kFeedForward, &Measurement::FeedForward));
+  decisions.push_back(decide(FusedOperation::kCrossEntropy, &Measurement::CrossEntropy));
   if (timed.HasOptimizerKernel()) {
-    add(FusedOperation::kAdam, [](const Measurement& of) { return of.Adam(); });
+    decisions.push_back(decide(FusedOperation::kAdam, &Measurement::Adam));
   }
   // The training step needs the memory more than LibTorch's cache does.
   if (device.make_graph_pool) {
