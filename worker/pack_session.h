@@ -64,7 +64,7 @@ class PackSession {
     return absl::UnimplementedError("this session provides no data files");
   }
 
-  // Only the latest progress is kept.
+  // Only the latest progress is kept. The session sets its trial and attempt.
   virtual void ReportProgress(int64_t trial, v1::TrialProgress progress) = 0;
 
   // Cheap: called at every step.

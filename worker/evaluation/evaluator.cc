@@ -11,7 +11,6 @@
 #include "ATen/ops/cat.h"
 #include "c10/core/GradMode.h"
 #include "random/stream.h"
-#include "worker/data/batch_tensors.h"
 #include "worker/evaluation/scorer.h"
 
 namespace lengthwise::worker::evaluation {
@@ -97,17 +96,29 @@ at::Tensor Evaluator::Positions(int64_t length, int64_t members, const Batch& ba
   return each ? positions.unsqueeze(1) : positions;
 }
 
-models::DropoutNumbers Evaluator::Dropout(int64_t length, int64_t members,
-                                          int64_t first_sequence) const {
-  return {.seeds = std::vector<uint64_t>(static_cast<size_t>(members), options_.seed),
-          .purpose = random::Purpose::kEvaluationDropout,
-          .step = static_cast<uint64_t>(length),
-          .first_sequence = first_sequence};
+Evaluator::Pass Evaluator::Forward(const models::ParameterSet& parameters, int64_t length,
+                                   const Batch& batch, int64_t first, double embedding_noise,
+                                   models::Capture* capture) const {
+  const c10::NoGradGuard no_gradients;
+  const int64_t members = parameters.members();
+  const at::Device device = parameters.any().device();
+  Pass pass = {.tensors = data::ToTensors(batch, device, parameters.any().scalar_type()),
+               .positions = Positions(length, members, batch, first, device)};
+  // For networks with dropout at evaluation; the same for all members.
+  const models::DropoutNumbers dropout = {
+      .seeds = std::vector<uint64_t>(static_cast<size_t>(members), options_.seed),
+      .purpose = random::Purpose::kEvaluationDropout,
+      .step = static_cast<uint64_t>(length),
+      .first_sequence = first,
+      .embedding_noise = embedding_noise};
+  pass.outputs = network_.Forward(parameters, data::ForEachMember(pass.tensors.input, members),
+                                  pass.positions, batch.outputs_per_row, &dropout, capture);
+  return pass;
 }
 
-int64_t Evaluator::Chunk(const models::ParameterSet& parameters, int64_t tokens) const {
+int64_t Evaluator::Chunk(const models::ParameterSet& parameters, int64_t length) const {
   return SequencesPerChunk(
-      {.tokens = tokens,
+      {.tokens = examples_.SequenceTokens(length),
        .heads = options_.heads,
        .d_model = options_.d_model,
        .bytes_per_number = static_cast<int64_t>(parameters.any().element_size()),
@@ -182,23 +193,13 @@ std::optional<LengthScore> Evaluator::ScoreDataSet(const models::ParameterSet& p
 std::optional<std::vector<LengthScore>> Evaluator::ScoreSource(
     const models::ParameterSet& parameters, int64_t length, int64_t sequences, const Source& source,
     const std::function<bool()>& keep_going, double embedding_noise, Scorer& scorer) const {
-  const c10::NoGradGuard no_gradients;
-  const int64_t members = parameters.members();
-  const at::Device device = parameters.any().device();
-  const int64_t chunk = Chunk(parameters, examples_.SequenceTokens(length));
+  const int64_t chunk = Chunk(parameters, length);
   for (int64_t first = 0; first < sequences;) {
     if (!keep_going()) return std::nullopt;
     Batch batch;
     source(first, chunk, batch);
-    // All members see the same sequences.
-    const data::BatchTensors tensors =
-        data::ToTensors(batch, device, parameters.any().scalar_type());
-    models::DropoutNumbers dropout = Dropout(length, members, first);
-    dropout.embedding_noise = embedding_noise;
-    scorer.Add(network_.Forward(parameters, data::ForEachMember(tensors.input, members),
-                                Positions(length, members, batch, first, device),
-                                batch.outputs_per_row, &dropout, nullptr),
-               tensors);
+    const Pass pass = Forward(parameters, length, batch, first, embedding_noise, nullptr);
+    scorer.Add(pass.outputs, pass.tensors);
     first += batch.rows;
   }
   return scorer.Scores();
@@ -254,28 +255,16 @@ v1::Answer Evaluator::Predict(const models::ParameterSet& parameters,
 
 v1::AttentionMap Evaluator::Capture(const models::ParameterSet& parameters,
                                     const data::GivenSequence& given, int64_t sequence) const {
-  const int64_t length = given.length;
-  const c10::NoGradGuard no_gradients;
-  const int64_t members = parameters.members();
-  const at::Device device = parameters.any().device();
-  Batch batch = BatchOf(given);
-  const data::BatchTensors tensors = data::ToTensors(batch, device, parameters.any().scalar_type());
-  const at::Tensor positions = Positions(length, members, batch, sequence, device);
   models::Capture capture;
-  const models::DropoutNumbers dropout = Dropout(length, members, sequence);
-  (void)network_.Forward(parameters, data::ForEachMember(tensors.input, members), positions,
-                         batch.outputs_per_row, &dropout, &capture);
-
-  return MakeAttentionMap(given, positions, capture);
+  const Pass pass = Forward(parameters, given.length, BatchOf(given), sequence,
+                            /*embedding_noise=*/0, &capture);
+  return MakeAttentionMap(given, pass.positions, capture);
 }
 
 std::vector<at::Tensor> Evaluator::CaptureActivations(const models::ParameterSet& parameters,
                                                       int64_t length, int64_t sequences) const {
-  const c10::NoGradGuard no_gradients;
   sequences = examples_.EvaluationSequences(length, sequences);
-  const int64_t members = parameters.members();
-  const at::Device device = parameters.any().device();
-  const int64_t chunk = Chunk(parameters, examples_.SequenceTokens(length));
+  const int64_t chunk = Chunk(parameters, length);
   std::vector<std::vector<at::Tensor>> parts;  // by depth
   for (int64_t first = 0, rows = 0; first < sequences; first += rows) {
     rows = std::min(chunk, examples_.RowsOfOneShape(length, sequences, first));
@@ -283,13 +272,8 @@ std::vector<at::Tensor> Evaluator::CaptureActivations(const models::ParameterSet
     examples_.AppendEvaluation(
         {.seed = options_.seed, .n = length, .asked = sequences, .first = first, .count = rows},
         batch);
-    const data::BatchTensors tensors =
-        data::ToTensors(batch, device, parameters.any().scalar_type());
     models::Capture capture{.keep_attention = false};
-    const models::DropoutNumbers dropout = Dropout(length, members, first);
-    (void)network_.Forward(parameters, data::ForEachMember(tensors.input, members),
-                           Positions(length, members, batch, first, device), batch.outputs_per_row,
-                           &dropout, &capture);
+    Forward(parameters, length, batch, first, /*embedding_noise=*/0, &capture);
     parts.resize(capture.depths.size());
     for (size_t depth = 0; depth < parts.size(); ++depth) {
       // Copies, because a view would keep the outputs' activations alive.

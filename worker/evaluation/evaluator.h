@@ -14,6 +14,7 @@
 #include "models/networks/network.h"
 #include "models/parameters/arena.h"
 #include "proto/event.pb.h"
+#include "worker/data/batch_tensors.h"
 #include "worker/data/examples.h"
 #include "worker/evaluation/length_score.h"
 #include "worker/evaluation/scorer.h"
@@ -117,10 +118,16 @@ class Evaluator {
   // its length.
   v1::AttentionMap Capture(const models::ParameterSet& parameters, const data::GivenSequence& given,
                            int64_t sequence) const;
-  // Number of sequences of `tokens` tokens per chunk.
-  int64_t Chunk(const models::ParameterSet& parameters, int64_t tokens) const;
-  // Numbers for networks with dropout at evaluation; the same for all members.
-  models::DropoutNumbers Dropout(int64_t length, int64_t members, int64_t first_sequence) const;
+  // Number of sequences of `length` per chunk.
+  int64_t Chunk(const models::ParameterSet& parameters, int64_t length) const;
+  struct Pass {
+    data::BatchTensors tensors;
+    at::Tensor positions;
+    at::Tensor outputs = {};
+  };
+  // Passes the batch, which begins with sequence `first`, through each member's network.
+  Pass Forward(const models::ParameterSet& parameters, int64_t length, const data::Batch& batch,
+               int64_t first, double embedding_noise, models::Capture* capture) const;
   // int64 [members, S, tokens]
   at::Tensor Positions(int64_t length, int64_t members, const data::Batch& batch, int64_t first,
                        at::Device device) const;

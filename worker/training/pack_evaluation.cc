@@ -48,6 +48,7 @@ v1::SequenceScores EachSequence(int32_t length, const evaluation::LengthScore& s
 
 // Limit of the largest field of an event, so that the event fits in an API message.
 constexpr int64_t kMaxBytes = int64_t{3} << 20;
+constexpr char kAskForFewer[] = "; ask for fewer sequences";
 
 // Bytes of one layer of a sequence's attention map, and of a projection at `length`.
 int64_t LayerBytes(const Blueprint& blueprint, int64_t tokens) {
@@ -59,10 +60,6 @@ int64_t ProjectionBytes(const Blueprint& blueprint, int64_t length) {
       models::Loops(blueprint.network.parameters).Of(blueprint.source().InputTokens(length));
   return static_cast<int64_t>(sizeof(float)) * 2 * (layers + 1) *
          blueprint.evaluation.projection().sequences() * blueprint.source().InputTokens(length);
-}
-
-std::string TooLarge(int64_t bytes) {
-  return absl::StrCat("it has ", bytes, " bytes; at most ", kMaxBytes, " fit in an event");
 }
 
 // Splits the map into as few parts of whole layers as the limit allows. Each layer must fit.
@@ -190,52 +187,37 @@ bool PackEvaluation::EvaluateDataSets(MemberRange range, const KeepGoing& keep_g
 void PackEvaluation::Emit(int64_t member, int64_t step, Final result,
                           TrialReporter& reporter) const {
   const Recipient to = {member, step, reporter};
-  v1::Event event;
-  *event.mutable_length_accuracies() = std::move(result.accuracies);
-  to.Send(std::move(event));
-  EmitSequenceScores(to, std::move(result.sequence_scores));
+  to.Send(&v1::Event::mutable_length_accuracies, std::move(result.accuracies));
+  for (v1::SequenceScores& scores : result.sequence_scores) {
+    if (to.Fits(static_cast<int64_t>(scores.ByteSizeLong()),
+                absl::StrCat("no scores of single sequences at length ", scores.length(), ":"),
+                kAskForFewer)) {
+      to.Send(&v1::Event::mutable_sequence_scores, std::move(scores));
+    }
+  }
   if (result.noise_accuracies.deviations_size() > 0) {
-    v1::Event noise;
-    *noise.mutable_noise_accuracies() = std::move(result.noise_accuracies);
-    to.Send(std::move(noise));
+    to.Send(&v1::Event::mutable_noise_accuracies, std::move(result.noise_accuracies));
   }
   for (v1::AnswerErrors& errors : result.answer_errors) {
-    v1::Event of_length;
-    *of_length.mutable_answer_errors() = std::move(errors);
-    to.Send(std::move(of_length));
+    to.Send(&v1::Event::mutable_answer_errors, std::move(errors));
   }
-  for (v1::Answer& answer : result.answers) SendAnswer(to, std::move(answer));
+  for (v1::Answer& answer : result.answers) {
+    to.Send(&v1::Event::mutable_answer, std::move(answer));
+  }
   EmitAttention(to);
   EmitProjections(to);
-}
-
-void PackEvaluation::Recipient::Send(v1::Event event) const {
-  reporter.Emit(step, std::move(event));
 }
 
 void PackEvaluation::Recipient::Warn(absl::string_view text) const {
   reporter.Log(step, v1::LogLine::WARNING, text);
 }
 
-void PackEvaluation::SendAnswer(const Recipient& to, v1::Answer answer) {
-  v1::Event event;
-  *event.mutable_answer() = std::move(answer);
-  to.Send(std::move(event));
-}
-
-void PackEvaluation::EmitSequenceScores(const Recipient& to,
-                                        std::vector<v1::SequenceScores> scores) {
-  for (v1::SequenceScores& of_length : scores) {
-    const auto bytes = static_cast<int64_t>(of_length.ByteSizeLong());
-    if (bytes > kMaxBytes) {
-      to.Warn(absl::StrCat("no scores of single sequences at length ", of_length.length(), ": ",
-                           TooLarge(bytes), "; ask for fewer sequences"));
-      continue;
-    }
-    v1::Event event;
-    *event.mutable_sequence_scores() = std::move(of_length);
-    to.Send(std::move(event));
-  }
+bool PackEvaluation::Recipient::Fits(int64_t bytes, absl::string_view what,
+                                     absl::string_view advice) const {
+  if (bytes <= kMaxBytes) return true;
+  Warn(absl::StrCat(what, " it has ", bytes, " bytes; at most ", kMaxBytes, " fit in an event",
+                    advice));
+  return false;
 }
 
 void PackEvaluation::EmitMap(const Recipient& to, v1::AttentionMap map) {
@@ -245,23 +227,16 @@ void PackEvaluation::EmitMap(const Recipient& to, v1::AttentionMap map) {
   }
   // A user's module may have more heads than the blueprint says.
   const auto bytes = static_cast<int64_t>(map.probabilities().size()) / map.layers();
-  if (bytes > kMaxBytes) {
-    to.Warn(absl::StrCat("no attention map: for one layer ", TooLarge(bytes)));
-    return;
-  }
+  if (!to.Fits(bytes, "no attention map: for one layer")) return;
   for (v1::AttentionMap& part : InParts(std::move(map))) {
-    v1::Event event;
-    *event.mutable_attention_map() = std::move(part);
-    to.Send(std::move(event));
+    to.Send(&v1::Event::mutable_attention_map, std::move(part));
   }
 }
 
 void PackEvaluation::EmitAttention(const Recipient& to) const {
   for (const int32_t length : blueprint_.evaluation.attention_lengths()) {
     const int64_t bytes = LayerBytes(blueprint_, blueprint_.source().SequenceTokens(length));
-    if (bytes > kMaxBytes) {
-      to.Warn(
-          absl::StrCat("no attention map at length ", length, ": for one layer ", TooLarge(bytes)));
+    if (!to.Fits(bytes, absl::StrCat("no attention map at length ", length, ": for one layer"))) {
       continue;
     }
     // 0 in specifications from before attention_sequences existed; they mean one sequence.
@@ -285,15 +260,14 @@ void PackEvaluation::EmitOfInput(const Recipient& to, int32_t number) const {
   }
   v1::Answer answer = model_.Predict(to.member, *given);
   answer.set_input_number(number);
-  SendAnswer(to, std::move(answer));
+  to.Send(&v1::Event::mutable_answer, std::move(answer));
   // A text's answer has tokens of its own.
   const auto tokens =
       blueprint_.text != nullptr
           ? blueprint_.source().SequenceTokens(given->length)
           : static_cast<int64_t>(std::max(given->tokens.size(), given->numbers.size()));
-  if (const int64_t bytes = LayerBytes(blueprint_, tokens); bytes > kMaxBytes) {
-    to.Warn(
-        absl::StrCat("no attention map of input ", number, ": for one layer ", TooLarge(bytes)));
+  if (!to.Fits(LayerBytes(blueprint_, tokens),
+               absl::StrCat("no attention map of input ", number, ": for one layer"))) {
     return;
   }
   v1::AttentionMap map = model_.CaptureAttention(to.member, *given);
@@ -305,11 +279,8 @@ void PackEvaluation::EmitProjections(const Recipient& to) const {
   const v1::ProjectionSettings& settings = blueprint_.evaluation.projection();
   if (settings.lengths().empty()) return;
   const auto fits = [&](absl::string_view what, int32_t length) {
-    const int64_t bytes = ProjectionBytes(blueprint_, length);
-    if (bytes <= kMaxBytes) return true;
-    to.Warn(
-        absl::StrCat(what, " length ", length, ": ", TooLarge(bytes), "; ask for fewer sequences"));
-    return false;
+    return to.Fits(ProjectionBytes(blueprint_, length), absl::StrCat(what, " length ", length, ":"),
+                   kAskForFewer);
   };
   // The fitted activations become no event, but the limit also bounds their memory.
   if (!fits("no projections with components of", settings.fitted_length())) return;
@@ -319,9 +290,7 @@ void PackEvaluation::EmitProjections(const Recipient& to) const {
   }
   for (v1::Projection& projection :
        model_.Project(to.member, settings.fitted_length(), settings.sequences(), lengths)) {
-    v1::Event event;
-    *event.mutable_projection() = std::move(projection);
-    to.Send(std::move(event));
+    to.Send(&v1::Event::mutable_projection, std::move(projection));
   }
 }
 

@@ -5,8 +5,10 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "proto/event.pb.h"
 #include "worker/training/blueprint.h"
 #include "worker/training/pack_model.h"
@@ -55,8 +57,13 @@ class PackEvaluation {
     int64_t step = 0;
     TrialReporter& reporter;
 
-    void Send(v1::Event event) const;
+    template <typename Fact>
+    void Send(Fact* (v1::Event::*field)(), Fact fact) const {
+      reporter.Emit(step, field, std::move(fact));
+    }
     void Warn(absl::string_view text) const;
+    // Returns whether an event holds `bytes`; else warns in words that begin with `what`.
+    bool Fits(int64_t bytes, absl::string_view what, absl::string_view advice = "") const;
   };
 
   // Add to the results of the range's members. Return false if `keep_going` returned false.
@@ -66,8 +73,6 @@ class PackEvaluation {
                           std::vector<Final>& results) const;
   bool EvaluateDataSets(MemberRange range, const KeepGoing& keep_going,
                         std::vector<Final>& results) const;
-  static void SendAnswer(const Recipient& to, v1::Answer answer);
-  static void EmitSequenceScores(const Recipient& to, std::vector<v1::SequenceScores> scores);
   void EmitAttention(const Recipient& to) const;
   // Emits answer and maps of the evaluation's attention_inputs entry `number`, counted from 1.
   void EmitOfInput(const Recipient& to, int32_t number) const;

@@ -447,10 +447,8 @@ Directive PackRun::EvaluateDue() {
 
 Directive PackRun::EvaluateInterval(int64_t step, const std::vector<int64_t>& members) {
   Directive directive = Directive::kContinue;
-  std::vector<int64_t> evaluated;
-  for (const int64_t index : members) {
-    if (!member(index).finished) evaluated.push_back(index);
-  }
+  std::vector<int64_t> evaluated = members;
+  std::erase_if(evaluated, [&](int64_t index) { return member(index).finished; });
   // Set first: a checkpoint that a drain writes during the evaluation must say that it is due.
   for (const int64_t index : evaluated) member(index).evaluation_due = true;
   for (const MemberRange range : model_->Ranges(evaluated)) {
@@ -472,9 +470,7 @@ Directive PackRun::EvaluateInterval(int64_t step, const std::vector<int64_t>& me
       v1::LengthAccuracies& accuracies = (*results)[static_cast<size_t>(i)];
       accuracies.set_training_seconds(scored.time.seconds());
       StopAtAccuracy(scored, accuracies);
-      v1::Event event;
-      *event.mutable_length_accuracies() = std::move(accuracies);
-      scored.reporter.Emit(step, std::move(event));
+      scored.reporter.Emit(step, &v1::Event::mutable_length_accuracies, std::move(accuracies));
     }
   }
   return Directive::kContinue;
@@ -605,9 +601,7 @@ void PackRun::Finish(Member& member, v1::Outcome outcome) {
   outcome.set_evaluation_seconds(member.evaluation_seconds);
   outcome.set_training_steps(member.step);
   outcome.set_stop_reason(member.stop_reason);
-  v1::Event event;
-  *event.mutable_outcome() = std::move(outcome);
-  member.reporter.Emit(member.step, std::move(event));
+  member.reporter.Emit(member.step, &v1::Event::mutable_outcome, std::move(outcome));
   member.finished = true;
 }
 
@@ -662,8 +656,6 @@ void PackRun::ReportTraining() {
   for (const int64_t index : unfinished) {
     const Member& trained = member(index);
     v1::TrialProgress progress;
-    progress.set_trial(trained.leased->trial());
-    progress.set_attempt(trained.leased->attempt());
     progress.set_phase(v1::TrialProgress::TRAINING);
     progress.set_done(trained.step);
     progress.set_total(trained.step + left(trained).steps);
@@ -690,8 +682,6 @@ void PackRun::ReportEvaluation(MemberRange range, int64_t done, double seconds_l
     const Member& evaluated = member(index);
     if (evaluated.finished) continue;
     v1::TrialProgress progress;
-    progress.set_trial(evaluated.leased->trial());
-    progress.set_attempt(evaluated.leased->attempt());
     progress.set_phase(v1::TrialProgress::EVALUATING);
     progress.set_done(done);
     progress.set_total(blueprint_.evaluation.lengths_size());

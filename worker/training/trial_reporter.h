@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "absl/strings/string_view.h"
 #include "proto/event.pb.h"
@@ -40,8 +41,15 @@ class TrialReporter {
   // Sends points that have waited long enough. Cheap; call it at every step.
   void Tick(TimePoint now);
 
-  // Send an event of `step` or a checkpoint, after all points so far.
+  // Send an event of `step` or a checkpoint, after all points so far. The event is `event`, or has
+  // `fact` in its field, &v1::Event::mutable_NAME.
   void Emit(int64_t step, v1::Event event);
+  template <typename Fact>
+  void Emit(int64_t step, Fact* (v1::Event::*field)(), Fact fact) {
+    v1::Event event;
+    *(event.*field)() = std::move(fact);
+    Emit(step, std::move(event));
+  }
   void EmitCheckpoint(int64_t step, std::string bytes);
   // Sends a line of the trial's log, as an event of `step`.
   void Log(int64_t step, v1::LogLine::Severity severity, absl::string_view text);
