@@ -35,12 +35,6 @@ struct FusedCall {
   const AttentionTerms& terms;
 };
 
-// Gradients to compute. Undefined tensors of terms are skipped. `additive` is [P, H, n, n] even if
-// members share the term.
-struct FusedGradients {
-  at::Tensor qkv, additive, relative, content_bias, position_bias;
-};
-
 // Part 0, 1 or 2 of [P, B, n, 3 d], or part 0 of [P, B, n, d], which begins at `data`.
 template <typename T>
 kernels::HeadVectors<T> Part(T* data, const at::Tensor& features, int64_t d, int64_t heads,
@@ -94,24 +88,6 @@ void RunForward(const FusedCall& call, at::Tensor& output, at::Tensor& log_sum_e
   kernels::AttentionForward(
       Inputs(call), Part(output.mutable_data_ptr<float>(), output, output.size(3), call.heads, 0),
       MutableDataOrNull(log_sum_exp), OnThreads);
-}
-
-void RunBackward(const FusedCall& call, const at::Tensor& output, const at::Tensor& output_gradient,
-                 const at::Tensor& log_sum_exp, FusedGradients& gradients) {
-  const int64_t d = output.size(3), heads = call.heads;
-  auto* of_qkv = gradients.qkv.mutable_data_ptr<float>();
-  kernels::AttentionBackward(
-      Inputs(call), Part(output.const_data_ptr<float>(), output, d, heads, 0),
-      Part(output_gradient.const_data_ptr<float>(), output_gradient, d, heads, 0),
-      log_sum_exp.const_data_ptr<float>(),
-      {.queries = Part(of_qkv, gradients.qkv, d, heads, 0),
-       .keys = Part(of_qkv, gradients.qkv, d, heads, 1),
-       .values = Part(of_qkv, gradients.qkv, d, heads, 2),
-       .additive = MutableDataOrNull(gradients.additive),
-       .relative = MutableDataOrNull(gradients.relative),
-       .content_bias = MutableDataOrNull(gradients.content_bias),
-       .position_bias = MutableDataOrNull(gradients.position_bias)},
-      OnThreads);
 }
 
 // Converts a term to the kernels' type and layout. Contiguous float32 terms stay as they are.
@@ -211,33 +187,39 @@ class Fused : public torch::autograd::Function<Fused> {
     const at::Tensor& output = saved[6];
     const at::Tensor& log_sum_exp = saved[7];
     const int64_t heads = context->saved_data["heads"].toInt();
-    const int64_t members = qkv.size(0), n = qkv.size(2);
+    const int64_t members = qkv.size(0), n = qkv.size(2), d = output.size(3);
 
     const at::Tensor output_gradient = output_gradients[0].contiguous();
-    FusedGradients gradients = {.qkv = at::empty_like(qkv),
-                                .additive = GradientOf(terms.additive, {members, heads, n, n})};
+    // The kernel writes a gradient for each member even if they share the additive term, and skips
+    // undefined tensors of terms.
+    at::Tensor of_qkv = at::empty_like(qkv),
+               of_additive = GradientOf(terms.additive, {members, heads, n, n});
+    at::Tensor of_relative, of_content, of_position;
     if (terms.relative.defined()) {
       if (context->saved_data["relative_wanted"].toBool()) {
-        gradients.relative = at::empty(terms.relative.sizes(), terms.relative.options());
+        of_relative = at::empty(terms.relative.sizes(), terms.relative.options());
       }
-      gradients.content_bias = GradientOf(terms.content_bias, terms.content_bias.sizes());
-      gradients.position_bias = GradientOf(terms.position_bias, terms.position_bias.sizes());
+      of_content = GradientOf(terms.content_bias, terms.content_bias.sizes());
+      of_position = GradientOf(terms.position_bias, terms.position_bias.sizes());
     }
-    RunBackward({.qkv = qkv, .heads = heads, .count = n, .terms = terms}, output, output_gradient,
-                log_sum_exp, gradients);
-    if (gradients.additive.defined() && terms.additive.size(0) == 1 && members > 1) {
-      gradients.additive = gradients.additive.sum(0, /*keepdim=*/true);
+    auto* parts = of_qkv.mutable_data_ptr<float>();
+    kernels::AttentionBackward(
+        Inputs({.qkv = qkv, .heads = heads, .count = n, .terms = terms}),
+        Part(output.const_data_ptr<float>(), output, d, heads, 0),
+        Part(output_gradient.const_data_ptr<float>(), output_gradient, d, heads, 0),
+        log_sum_exp.const_data_ptr<float>(),
+        {.queries = Part(parts, of_qkv, d, heads, 0),
+         .keys = Part(parts, of_qkv, d, heads, 1),
+         .values = Part(parts, of_qkv, d, heads, 2),
+         .additive = MutableDataOrNull(of_additive),
+         .relative = MutableDataOrNull(of_relative),
+         .content_bias = MutableDataOrNull(of_content),
+         .position_bias = MutableDataOrNull(of_position)},
+        OnThreads);
+    if (of_additive.defined() && terms.additive.size(0) == 1 && members > 1) {
+      of_additive = of_additive.sum(0, /*keepdim=*/true);
     }
-    return {gradients.qkv,
-            gradients.additive,
-            gradients.relative,
-            gradients.content_bias,
-            gradients.position_bias,
-            at::Tensor(),
-            at::Tensor(),
-            at::Tensor(),
-            at::Tensor(),
-            at::Tensor()};
+    return {of_qkv, of_additive, of_relative, of_content, of_position, {}, {}, {}, {}, {}};
   }
 
  private:
