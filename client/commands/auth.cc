@@ -43,7 +43,7 @@ absl::StatusOr<int> CreateToken(Program& program, const CreateOptions& options) 
     request.mutable_lifetime()->set_seconds(absl::ToInt64Seconds(lifetime));
   }
   ASSIGN_OR_RETURN(auto connection, program.Connect());
-  ASSIGN_OR_RETURN(const auto created, connection->CreateToken(request));
+  ASSIGN_OR_RETURN(const auto created, connection->Call<v1::CreateTokenResponse>(request));
   const v1::Token& token = created.token();
   if (options.out == "-") {
     program.out() << created.text() << "\n";
@@ -53,7 +53,7 @@ absl::StatusOr<int> CreateToken(Program& program, const CreateOptions& options) 
     // The secret was not stored, so nobody can use the token.
     v1::RevokeTokenRequest revoke;
     revoke.set_token_id(token.token_id());
-    connection->RevokeToken(revoke).IgnoreError();
+    connection->Call<v1::RevokeTokenResponse>(revoke).IgnoreError();
     return status;
   }
   program.out() << "Wrote the token " << token.token_id() << " of " << token.principal() << " ("
@@ -65,7 +65,8 @@ absl::StatusOr<int> CreateToken(Program& program, const CreateOptions& options) 
 
 absl::StatusOr<int> ListTokens(Program& program) {
   ASSIGN_OR_RETURN(auto connection, program.Connect());
-  ASSIGN_OR_RETURN(const auto list, connection->ListTokens());
+  ASSIGN_OR_RETURN(const auto list,
+                   connection->Call<v1::ListTokensResponse>(v1::ListTokensRequest()));
   if (!program.output_is_table()) {
     Records records{
         .columns = {"token_id", "principal", "role", "create_time", "expire_time", "maker"}};
@@ -113,7 +114,7 @@ absl::StatusOr<int> RevokeToken(Program& program, const RevokeOptions& options) 
   request.set_token_id(options.token_id);
   request.set_principal(options.principal);
   ASSIGN_OR_RETURN(auto connection, program.Connect());
-  ASSIGN_OR_RETURN(const auto revoked, connection->RevokeToken(request));
+  ASSIGN_OR_RETURN(const auto revoked, connection->Call<v1::RevokeTokenResponse>(request));
   if (options.token_id.empty()) {
     program.out() << "Revoked all tokens of " << revoked.principal() << ": " << revoked.count()
                   << ".\n";
@@ -126,7 +127,7 @@ absl::StatusOr<int> RevokeToken(Program& program, const RevokeOptions& options) 
 
 absl::StatusOr<int> WhoAmI(Program& program) {
   ASSIGN_OR_RETURN(auto connection, program.Connect());
-  ASSIGN_OR_RETURN(const auto caller, connection->GetCaller());
+  ASSIGN_OR_RETURN(const auto caller, connection->Call<v1::Caller>(v1::GetCallerRequest()));
   const std::string until = caller.has_expire_time() ? FormatSeconds(caller.expire_time()) : "";
   if (!program.output_is_table()) {
     program.Write(

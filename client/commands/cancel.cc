@@ -22,7 +22,10 @@ struct CancelOptions {
 
 absl::Status CancelExperiment(Program& program, Connection& connection,
                               const v1::Experiment& experiment, const std::string& reason) {
-  ASSIGN_OR_RETURN(const auto cancelled, connection.CancelExperiment(experiment.name(), reason));
+  v1::CancelExperimentRequest request;
+  request.set_name(experiment.name());
+  request.set_reason(reason);
+  ASSIGN_OR_RETURN(const auto cancelled, connection.Call<v1::Experiment>(request));
   program.out() << "Cancelled " << ShortName(cancelled.name()) << ": "
                 << DescribeCounts(cancelled.trials()) << ".\n";
   return absl::OkStatus();
@@ -70,7 +73,10 @@ absl::StatusOr<int> Cancel(Program& program, const CancelOptions& options) {
   ASSIGN_OR_RETURN(const auto found,
                    connection->Find(options.name, Connection::FindRequest::CHANGE));
   if (found.has_trial()) {
-    ASSIGN_OR_RETURN(auto cancelled, connection->CancelTrial(found.trial().name(), options.reason));
+    v1::CancelTrialRequest request;
+    request.set_name(found.trial().name());
+    request.set_reason(options.reason);
+    ASSIGN_OR_RETURN(auto cancelled, connection->Call<v1::Trial>(request));
     program.out() << "Cancelled the trial " << ShortName(cancelled.name()) << ".\n";
     return kSuccess;
   }

@@ -88,7 +88,9 @@ absl::StatusOr<int> Delete(Program& program, const DeleteOptions& options) {
                                     absl::StrCat(command, " --yes", program.WhereArguments())));
   }
   for (const v1::Experiment& experiment : experiments) {
-    RETURN_IF_ERROR(connection->DeleteExperiment(experiment.name()));
+    v1::DeleteExperimentRequest request;
+    request.set_name(experiment.name());
+    RETURN_IF_ERROR(connection->Call<v1::DeleteExperimentResponse>(request).status());
     program.out() << "Deleted " << ShortName(experiment.name()) << ".\n";
   }
   return kSuccess;

@@ -64,7 +64,7 @@ Findings AskServer(const rpc::Settings& settings) {
   answers.address = settings.Value("server");
   const std::string& token = settings.Value("token_file");
   answers.has_web_token = rpc::IsWebToken(rpc::ReadTokenFile(token).value_or(""));
-  answers.caller = (*connection)->GetCaller();
+  answers.caller = (*connection)->Call<v1::Caller>(v1::GetCallerRequest());
   if (settings["server"].origin == "default" && NothingListens(answers.caller.status())) {
     return {{Verdict::kSkipped, "server",
              absl::StrCat("none is configured, and none runs at ", answers.address),
@@ -72,14 +72,18 @@ Findings AskServer(const rpc::Settings& settings) {
   }
   if (answers.caller.ok()) {
     answers.asked = absl::Now();
-    answers.server = (*connection)->GetServer();
+    answers.server = (*connection)->Call<v1::Server>(v1::GetServerRequest());
     answers.answered = absl::Now();
     // The server's audit log records every call that is denied.
     const v1::Role role = answers.caller->role();
     answers.workers = absl::PermissionDeniedError("this token's role may not see them");
     answers.storage = absl::PermissionDeniedError("");
-    if (role != v1::WORKER && role != v1::BACKUP) answers.workers = (*connection)->ListWorkers();
-    if (role == v1::ADMIN) answers.storage = (*connection)->GetStorage();
+    if (role != v1::WORKER && role != v1::BACKUP) {
+      answers.workers = (*connection)->Call<v1::ListWorkersResponse>(v1::ListWorkersRequest());
+    }
+    if (role == v1::ADMIN) {
+      answers.storage = (*connection)->Call<v1::Storage>(v1::GetStorageRequest());
+    }
   }
   return InspectService(answers, Self());
 }

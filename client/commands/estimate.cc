@@ -188,7 +188,7 @@ TimeEstimate EstimateTime(Connection& connection, const specification::Grid& gri
     return Unknown("no trials of the same tasks, networks and encodings were measured yet");
   }
   if (workers == 0) {
-    const auto fleet = connection.ListWorkers();
+    const auto fleet = connection.Call<v1::ListWorkersResponse>(v1::ListWorkersRequest());
     if (fleet.ok()) {
       for (const v1::Worker& worker : fleet->workers()) workers += worker.alive();
     }

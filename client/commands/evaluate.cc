@@ -63,7 +63,7 @@ absl::StatusOr<int> Evaluate(Program& program, const EvaluateOptions& options) {
   request.set_trial(trial.name());
   request.set_request_id(RandomRequestId());
   request.set_owner(connection->DefaultOwner());
-  ASSIGN_OR_RETURN(auto created, connection->EvaluateTrial(request));
+  ASSIGN_OR_RETURN(auto created, connection->Call<v1::CreateExperimentResponse>(request));
   const std::string name = created.experiment().name();
   if (program.output_is_table()) {
     program.out() << "Evaluating " << ShortName(trial.name()) << " again as " << ShortName(name)

@@ -274,7 +274,10 @@ absl::Status PrintResults(Program& program, Connection& connection,
                     out);
     return absl::OkStatus();
   }
-  ASSIGN_OR_RETURN(auto cells, connection.SummarizeExperiment(experiment.name(), select));
+  v1::SummarizeExperimentRequest request;
+  request.set_name(experiment.name());
+  request.set_select(select);
+  ASSIGN_OR_RETURN(auto cells, connection.Call<v1::SummarizeExperimentResponse>(request));
   const AccuracySummary summary = Summarize(cells);
   const Palette palette = program.palette();
   std::string subject;

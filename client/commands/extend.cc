@@ -107,7 +107,7 @@ absl::StatusOr<int> Extend(Program& program, const ExtendOptions& options) {
                                                    Connection::FindRequest::CHANGE));
   request.set_name(experiment.name());
   RETURN_IF_ERROR(ConfirmExtension(program, *connection, experiment, request, options));
-  ASSIGN_OR_RETURN(auto extended, connection->ExtendExperiment(request));
+  ASSIGN_OR_RETURN(auto extended, connection->Call<v1::ExtendExperimentResponse>(request));
   const std::string name = ShortName(experiment.name());
   if (program.output_is_table()) {
     if (extended.added_trials() == 0) {

@@ -81,14 +81,15 @@ class SlurmFleet {
     request.set_max_pack_size(job_.max_pack_size);
     request.set_experiment(job_.experiment);
     ASSIGN_OR_RETURN(const v1::GetWantedWorkersResponse wanted,
-                     connection_.GetWantedWorkers(request));
+                     connection_.Call<v1::GetWantedWorkersResponse>(request));
     if (wanted.runnable_packs() <= wanted.idle_workers()) {
       // No need to ask the cluster. Idle workers exit by themselves.
       Say(Describe(wanted));
       return absl::OkStatus();
     }
     ASSIGN_OR_RETURN(std::vector<FleetJob> jobs, slurm_.ListJobs());
-    ASSIGN_OR_RETURN(const v1::ListWorkersResponse workers, connection_.ListWorkers());
+    ASSIGN_OR_RETURN(const v1::ListWorkersResponse workers,
+                     connection_.Call<v1::ListWorkersResponse>(v1::ListWorkersRequest()));
     FleetView view{.jobs = std::move(jobs),
                    .runnable_packs = wanted.runnable_packs(),
                    .idle_workers = wanted.idle_workers()};

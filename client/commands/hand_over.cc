@@ -31,7 +31,10 @@ absl::StatusOr<int> HandOver(Program& program, const HandOverOptions& options) {
     ASSIGN_OR_RETURN(experiments, connection->ListExperiments(/*limit=*/0, options.from));
   }
   for (const v1::Experiment& experiment : experiments) {
-    ASSIGN_OR_RETURN(const auto changed, connection->ChangeOwner(experiment.name(), options.to));
+    v1::ChangeOwnerRequest request;
+    request.set_name(experiment.name());
+    request.set_owner(options.to);
+    ASSIGN_OR_RETURN(const auto changed, connection->Call<v1::Experiment>(request));
     program.out() << ShortName(changed.name()) << " belongs to "
                   << platform::PrintableLine(changed.owner()) << ".\n";
   }

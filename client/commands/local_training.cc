@@ -202,7 +202,10 @@ absl::StatusOr<int> TrainOrWatch(Program& program, Connection& connection,
                          interrupts);
   if (!ended.ok() && is_evaluation) {
     // It is asked for again by the same command. Left queued, every later command would tell of it.
-    connection.CancelExperiment(experiment.name(), "its worker ended").status().IgnoreError();
+    v1::CancelExperimentRequest cancel;
+    cancel.set_name(experiment.name());
+    cancel.set_reason("its worker ended");
+    connection.Call<v1::Experiment>(cancel).IgnoreError();
   }
   return ended;
 }

@@ -143,8 +143,9 @@ std::string Program::DirectoryReadByDefault() const {
   if (!settings.ok() || (*settings)["server"].origin != "default") return "";
   const std::string& directory = settings->Value("runs_dir");
   if (!HoldsExperiments(directory)) return "";
-  const absl::Status asked = Connection(settings->Value("server")).GetServer().status();
-  return NothingListens(asked) ? directory : "";
+  const Connection connection(settings->Value("server"));
+  const auto asked = connection.Call<v1::Server>(v1::GetServerRequest());
+  return NothingListens(asked.status()) ? directory : "";
 }
 
 absl::StatusOr<rpc::Settings> Program::Settings() const {

@@ -81,7 +81,7 @@ absl::StatusOr<v1::Trial> EvaluateQuietly(Program& program, Connection& connecti
   request.set_request_id(RandomRequestId());
   request.set_owner(connection.DefaultOwner());
   *request.mutable_evaluation() = evaluation;
-  const auto created = connection.EvaluateTrial(request);
+  const auto created = connection.Call<v1::CreateExperimentResponse>(request);
   if (!created.ok()) return InTermsOfInput(created.status());
   ASSIGN_OR_RETURN(const auto ended, TrainOrWatch(program, connection, created->experiment(),
                                                   workers, interrupts, /*quiet=*/true));
@@ -95,8 +95,9 @@ absl::StatusOr<v1::Trial> EvaluateQuietly(Program& program, Connection& connecti
 }
 
 absl::Status WhyNothing(Connection& connection, const v1::Trial& evaluated) {
-  ASSIGN_OR_RETURN(const auto lines, connection.ListLogLines(evaluated.name()));
-  for (const v1::LogLine& line : lines) {
+  ASSIGN_OR_RETURN(const auto events, connection.Log(evaluated.name()));
+  for (const v1::Event& event : events) {
+    const v1::LogLine& line = event.log_line();
     if (line.severity() != v1::LogLine::WARNING) continue;
     return absl::InvalidArgumentError(absl::StrCat("--input: ", line.text()));
   }

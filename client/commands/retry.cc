@@ -37,7 +37,10 @@ absl::StatusOr<int> Retry(Program& program, const RetryOptions& options) {
   const bool one_trial = found.has_trial();
   const std::vector<v1::TrialState> states = StatesOf(options, one_trial);
   const std::string& name = one_trial ? found.trial().name() : found.experiment().name();
-  ASSIGN_OR_RETURN(auto response, connection->RetryTrials(name, states));
+  v1::RetryTrialsRequest request;
+  request.set_name(name);
+  for (const v1::TrialState state : states) request.add_states(state);
+  ASSIGN_OR_RETURN(auto response, connection->Call<v1::RetryTrialsResponse>(request));
   const int retried = response.retried_trials();
   if (retried == 0) {
     program.out() << (one_trial ? absl::StrCat("The trial ", ShortName(name), " is not one that ")

@@ -456,7 +456,8 @@ AttachedExamples AttachExamples(const std::string& specification_path,
 absl::StatusOr<v1::CreateExperimentResponse> CreateExperiment(
     Connection& connection, const v1::CreateExperimentRequest& request,
     const std::vector<ExampleFile>& files) {
-  auto created = connection.CreateExperiment(request);
+  const auto create = [&] { return connection.Call<v1::CreateExperimentResponse>(request); };
+  auto created = create();
   if (absl::IsFailedPrecondition(created.status())) {
     bool uploaded = false;
     for (const ExampleFile& file : files) {
@@ -467,10 +468,10 @@ absl::StatusOr<v1::CreateExperimentResponse> CreateExperiment(
       }
       uploaded = true;
     }
-    if (uploaded) created = connection.CreateExperiment(request);
+    if (uploaded) created = create();
   }
   if (absl::IsUnavailable(created.status()) && !request.request_id().empty()) {
-    created = connection.CreateExperiment(request);
+    created = create();
   }
   return created;
 }

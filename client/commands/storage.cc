@@ -19,7 +19,7 @@ absl::Time TimeOf(const google::protobuf::Timestamp& time) {
 
 absl::StatusOr<int> ShowStorage(Program& program) {
   ASSIGN_OR_RETURN(auto connection, program.ConnectToRead());
-  ASSIGN_OR_RETURN(const auto storage, connection->GetStorage());
+  ASSIGN_OR_RETURN(const auto storage, connection->Call<v1::Storage>(v1::GetStorageRequest()));
   if (!program.output_is_table()) {
     Records records{.columns = {"what", "name", "bytes", "count"}};
     records.rows.push_back({"database", storage.data_dir(), storage.database_bytes(), Value()});

@@ -20,7 +20,8 @@ namespace {
 
 absl::StatusOr<int> Workers(Program& program) {
   ASSIGN_OR_RETURN(auto connection, program.Connect());
-  ASSIGN_OR_RETURN(auto workers, connection->ListWorkers());
+  ASSIGN_OR_RETURN(auto workers,
+                   connection->Call<v1::ListWorkersResponse>(v1::ListWorkersRequest()));
   if (!program.output_is_table()) {
     Records records{.columns = {"worker", "alive", "stopped", "device", "host", "threads",
                                 "max_pack_size", "trials", "steps_per_second",
@@ -114,7 +115,7 @@ absl::StatusOr<int> Hold(Program& program, const HoldOptions& options, bool all)
   request.set_all(all);
   request.set_reason(options.reason);
   ASSIGN_OR_RETURN(auto connection, program.Connect());
-  RETURN_IF_ERROR(connection->HoldLeases(request));
+  RETURN_IF_ERROR(connection->Call<v1::HoldLeasesResponse>(request).status());
   if (all) {
     program.out() << "Paused the queue: running trials go on, and no other starts.\n";
   } else {
@@ -129,7 +130,7 @@ absl::StatusOr<int> Resume(Program& program, const HoldOptions& options, bool al
   request.set_worker(options.worker);
   request.set_all(all);
   ASSIGN_OR_RETURN(auto connection, program.Connect());
-  RETURN_IF_ERROR(connection->ResumeLeases(request));
+  RETURN_IF_ERROR(connection->Call<v1::ResumeLeasesResponse>(request).status());
   program.out() << (all ? "The queue goes on.\n"
                         : absl::StrCat(options.worker, " gets trials again.\n"));
   return kSuccess;

@@ -3,23 +3,24 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
-#include <tuple>
+#include <set>
 #include <utility>
 
 #include "absl/strings/cord.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "google/protobuf/descriptor.h"
 #include "grpcpp/grpcpp.h"
+#include "grpcpp/impl/client_unary_call.h"
 #include "platform/files.h"
 #include "platform/printable_text.h"
 #include "platform/sha256.h"
 #include "platform/status_macros.h"
-#include "proto/access_service.grpc.pb.h"
 #include "proto/administration_service.grpc.pb.h"
 #include "proto/experiment_service.grpc.pb.h"
-#include "proto/fleet_service.grpc.pb.h"
 #include "proto/printable_message.h"
+#include "rpc/method.h"
 #include "rpc/status.h"
 
 namespace lengthwise::client {
@@ -108,25 +109,37 @@ bool Read(grpc::ClientReader<Response>& reader, Response& response) {
   return true;
 }
 
-using Access = v1::AccessService::Stub;
-using Administration = v1::AdministrationService::Stub;
+// Returns true for calls that may expand a large grid or read much data.
+bool MayTakeLong(const google::protobuf::Message& request) {
+  static const auto& kLong = *new std::set<const google::protobuf::Descriptor*>{
+      v1::CreateExperimentRequest::descriptor(), v1::EvaluateTrialRequest::descriptor(),
+      v1::ExtendExperimentRequest::descriptor(), v1::FindExperimentRequest::descriptor(),
+      v1::GetStorageRequest::descriptor(),       v1::QueryLengthAccuraciesRequest::descriptor(),
+      v1::RetryTrialsRequest::descriptor(),      v1::SummarizeExperimentRequest::descriptor()};
+  if (kLong.contains(request.GetDescriptor())) return true;
+  const auto* list = dynamic_cast<const v1::ListExperimentsRequest*>(&request);
+  return list != nullptr && list->include_usage();
+}
+
 using Experiments = v1::ExperimentService::Stub;
-using Fleet = v1::FleetService::Stub;
 
 class GrpcStream : public Connection::Stream {
  public:
-  GrpcStream(Experiments& stub, const v1::WatchExperimentRequest& request, absl::Duration lifetime,
-             const rpc::ChannelOptions& channel)
-      : channel_(channel), lifetime_(lifetime) {
+  GrpcStream(const std::shared_ptr<grpc::Channel>& channel,
+             const v1::WatchExperimentRequest& request, absl::Duration lifetime,
+             const rpc::ChannelOptions& channel_options)
+      : channel_options_(channel_options), lifetime_(lifetime) {
     context_.set_deadline(Deadline(lifetime));
-    reader_ = stub.WatchExperiment(&context_, request);
+    reader_ = Experiments(channel).WatchExperiment(&context_, request);
   }
   bool Next(v1::WatchExperimentResponse& response) override { return Read(*reader_, response); }
-  absl::Status Finish() override { return ToStatus(reader_->Finish(), channel_, lifetime_); }
+  absl::Status Finish() override {
+    return ToStatus(reader_->Finish(), channel_options_, lifetime_);
+  }
   void Cancel() override { context_.TryCancel(); }
 
  private:
-  const rpc::ChannelOptions channel_;
+  const rpc::ChannelOptions channel_options_;
   const absl::Duration lifetime_;
   grpc::ClientContext context_;
   std::unique_ptr<grpc::ClientReader<v1::WatchExperimentResponse>> reader_;
@@ -134,19 +147,7 @@ class GrpcStream : public Connection::Stream {
 
 }  // namespace
 
-struct Connection::Stubs {
-  explicit Stubs(const std::shared_ptr<grpc::Channel>& channel)
-      : stubs(v1::ExperimentService::NewStub(channel), v1::FleetService::NewStub(channel),
-              v1::AccessService::NewStub(channel), v1::AdministrationService::NewStub(channel)) {}
-
-  const std::tuple<std::unique_ptr<Experiments>, std::unique_ptr<Fleet>, std::unique_ptr<Access>,
-                   std::unique_ptr<Administration>>
-      stubs;
-  template <typename Stub>
-  Stub& Get() const {
-    return *std::get<std::unique_ptr<Stub>>(stubs);
-  }
-
+struct Connection::Streams {
   // Calls `once` and retries after the server's delay while the server asks for a retry, within
   // Options::patience.
   template <typename Once>
@@ -163,87 +164,30 @@ struct Connection::Stubs {
     }
   }
 
-  // Makes one call; `method` is a member function of a stub.
-  template <typename Stub, typename Request, typename Response>
-  static absl::StatusOr<Response> Call(const Connection& connection,
-                                       grpc::Status (Stub::*method)(grpc::ClientContext*,
-                                                                    const Request&, Response*),
-                                       const Request& request, absl::Duration timeout) {
-    Stub& stub = connection.stubs_->Get<Stub>();
-    Response response;
-    RETURN_IF_ERROR(Patiently(connection, timeout, [&](grpc::ClientContext& context) {
-      return (stub.*method)(&context, request, &response);
-    }));
-    MakePrintable(response);
-    return response;
-  }
-
-  // Queries all trials of `request.name` at once, or trial by trial if the answer is too large for
-  // one message.
+  // Makes one call with a streaming answer and waits for all of it, or for the first response that
+  // `is_last`.
   template <typename Request, typename Response>
-  static absl::StatusOr<Response> WholeOrByTrial(
-      Connection& connection,
-      grpc::Status (Experiments::*method)(grpc::ClientContext*, const Request&, Response*),
-      Request request) {
-    const absl::Duration timeout = connection.options_.create_timeout;
-    auto whole = Call(connection, method, request, timeout);
-    // A busy server sends a retry delay; an answer that is too large has none.
-    const bool too_large = absl::IsResourceExhausted(whole.status()) &&
-                           rpc::RetryDelay(whole.status()) == absl::ZeroDuration() &&
-                           !absl::StrContains(request.name(), "/trials/");
-    if (!too_large) return whole;
-    ASSIGN_OR_RETURN(const auto trials, connection.ListTrials(request.name(), ""));
-    Response all;
-    for (const v1::Trial& trial : trials) {
-      request.set_name(trial.name());
-      ASSIGN_OR_RETURN(auto part, Call(connection, method, request, timeout));
-      all.MergeFrom(part);
-    }
-    return all;
-  }
-
-  // Returns a trial's log lines and state changes up to now.
-  static absl::StatusOr<std::vector<v1::Event>> Log(const Connection& connection,
-                                                    const std::string& trial) {
-    v1::WatchExperimentRequest request;
-    request.set_name(trial);
-    request.set_log_only(true);
-    std::vector<v1::Event> events;
-    RETURN_IF_ERROR(Patiently(
-        connection, connection.options_.create_timeout, [&](grpc::ClientContext& context) {
-          const auto reader =
-              connection.stubs_->Get<Experiments>().WatchExperiment(&context, request);
-          events.clear();
-          v1::WatchExperimentResponse response;
-          while (Read(*reader, response)) {
-            for (v1::Event& event : *response.mutable_events()) events.push_back(std::move(event));
-            if (!response.caught_up()) continue;
-            // Later events are not wanted.
-            context.TryCancel();
-            reader->Finish();
-            return grpc::Status::OK;
-          }
-          return reader->Finish();
-        }));
-    return events;
-  }
-
-  // Makes one call with a streaming answer and waits for all of it.
-  template <typename Stub, typename Request, typename Response>
   static absl::StatusOr<std::vector<Response>> Collect(
       const Connection& connection,
-      std::unique_ptr<grpc::ClientReader<Response>> (Stub::*method)(grpc::ClientContext*,
-                                                                    const Request&),
-      const Request& request, absl::Duration timeout) {
-    Stub& stub = connection.stubs_->Get<Stub>();
+      std::unique_ptr<grpc::ClientReader<Response>> (Experiments::*method)(grpc::ClientContext*,
+                                                                           const Request&),
+      const Request& request, bool (*is_last)(const Response&) = nullptr) {
+    Experiments stub(connection.channel_);
     std::vector<Response> responses;
-    RETURN_IF_ERROR(Patiently(connection, timeout, [&](grpc::ClientContext& context) {
-      const auto reader = (stub.*method)(&context, request);
-      responses.clear();
-      Response response;
-      while (Read(*reader, response)) responses.push_back(std::move(response));
-      return reader->Finish();
-    }));
+    RETURN_IF_ERROR(Patiently(connection, connection.options_.create_timeout,
+                              [&](grpc::ClientContext& context) {
+                                const auto reader = (stub.*method)(&context, request);
+                                responses.clear();
+                                Response response;
+                                while (Read(*reader, response)) {
+                                  responses.push_back(std::move(response));
+                                  if (is_last == nullptr || !is_last(responses.back())) continue;
+                                  context.TryCancel();
+                                  reader->Finish();
+                                  return grpc::Status::OK;
+                                }
+                                return reader->Finish();
+                              }));
     return responses;
   }
 };
@@ -258,44 +202,47 @@ bool NothingListens(const absl::Status& status) {
 
 absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const rpc::ChannelOptions& channel,
                                                              const Options& options) {
-  ASSIGN_OR_RETURN(const auto made, rpc::CreateChannel(channel, Arguments()));
-  return std::unique_ptr<Connection>(
-      new Connection(channel, options, std::make_unique<Stubs>(made)));
+  ASSIGN_OR_RETURN(auto made, rpc::CreateChannel(channel, Arguments()));
+  return std::unique_ptr<Connection>(new Connection(channel, options, std::move(made)));
 }
 
 Connection::Connection(const std::string& address, const Options& options)
-    : Connection({.server = address}, options, std::make_unique<Stubs>(PlainChannel(address))) {}
+    : Connection({.server = address}, options, PlainChannel(address)) {}
 
 Connection::Connection(rpc::ChannelOptions channel_options, const Options& options,
-                       std::unique_ptr<Stubs> stubs)
-    : channel_options_(std::move(channel_options)), options_(options), stubs_(std::move(stubs)) {}
-
-Connection::~Connection() = default;
+                       std::shared_ptr<grpc::Channel> channel)
+    : channel_options_(std::move(channel_options)),
+      options_(options),
+      channel_(std::move(channel)) {}
 
 std::string Connection::DefaultOwner() const {
   const char* user = std::getenv("USER");
   return user == nullptr || !channel_options_.token_file.empty() ? "" : user;
 }
 
-absl::StatusOr<v1::CreateExperimentResponse> Connection::CreateExperiment(
-    const v1::CreateExperimentRequest& request) {
-  return Stubs::Call(*this, &Experiments::CreateExperiment, request, options_.create_timeout);
-}
-
-absl::StatusOr<v1::ExtendExperimentResponse> Connection::ExtendExperiment(
-    const v1::ExtendExperimentRequest& request) {
-  return Stubs::Call(*this, &Experiments::ExtendExperiment, request, options_.create_timeout);
-}
-
-absl::StatusOr<v1::CreateExperimentResponse> Connection::EvaluateTrial(
-    const v1::EvaluateTrialRequest& request) {
-  return Stubs::Call(*this, &Experiments::EvaluateTrial, request, options_.create_timeout);
+absl::Status Connection::CallInto(const google::protobuf::Message& request,
+                                  google::protobuf::Message& response) const {
+  const auto* called = rpc::FindMethod(*request.GetDescriptor());
+  if (called == nullptr || called->output_type() != response.GetDescriptor()) {
+    return absl::InternalError(absl::StrCat("no call with a ", request.GetTypeName(),
+                                            " is answered by a ", response.GetTypeName()));
+  }
+  const std::string name = absl::StrCat("/", rpc::NameOf(*called));
+  const grpc::internal::RpcMethod method(name.c_str(), grpc::internal::RpcMethod::NORMAL_RPC);
+  RETURN_IF_ERROR(
+      Streams::Patiently(*this, MayTakeLong(request) ? options_.create_timeout : options_.timeout,
+                         [&](grpc::ClientContext& context) {
+                           return grpc::internal::BlockingUnaryCall(channel_.get(), method,
+                                                                    &context, request, &response);
+                         }));
+  MakePrintable(response);
+  return absl::OkStatus();
 }
 
 absl::StatusOr<v1::Experiment> Connection::GetExperiment(const std::string& name) {
   v1::GetExperimentRequest request;
   request.set_name(name);
-  return Stubs::Call(*this, &Experiments::GetExperiment, request, options_.timeout);
+  return Call<v1::Experiment>(request);
 }
 
 absl::StatusOr<v1::FindExperimentResponse> Connection::Find(const std::string& text,
@@ -305,7 +252,7 @@ absl::StatusOr<v1::FindExperimentResponse> Connection::Find(const std::string& t
   request.set_text(text);
   request.set_use(use);
   request.set_kind(kind);
-  return Stubs::Call(*this, &Experiments::FindExperiment, request, options_.create_timeout);
+  return Call<v1::FindExperimentResponse>(request);
 }
 
 absl::StatusOr<v1::Experiment> FindExperiment(Connection& connection, const std::string& text,
@@ -329,8 +276,7 @@ absl::StatusOr<std::vector<v1::Experiment>> Connection::ListExperiments(size_t l
   do {
     request.set_page_size(limit == 0 ? kPageSize
                                      : static_cast<int>(std::min<size_t>(kPageSize, limit)));
-    ASSIGN_OR_RETURN(auto page,
-                     Stubs::Call(*this, &Experiments::ListExperiments, request, options_.timeout));
+    ASSIGN_OR_RETURN(auto page, Call<v1::ListExperimentsResponse>(request));
     if (queue_pause != nullptr) *queue_pause = page.queue_pause();
     for (v1::Experiment& experiment : *page.mutable_experiments()) {
       if (limit != 0 && experiments.size() == limit) return experiments;
@@ -341,34 +287,6 @@ absl::StatusOr<std::vector<v1::Experiment>> Connection::ListExperiments(size_t l
   return experiments;
 }
 
-absl::StatusOr<v1::Experiment> Connection::CancelExperiment(const std::string& name,
-                                                            const std::string& reason) {
-  v1::CancelExperimentRequest request;
-  request.set_name(name);
-  request.set_reason(reason);
-  return Stubs::Call(*this, &Experiments::CancelExperiment, request, options_.timeout);
-}
-
-absl::Status Connection::DeleteExperiment(const std::string& name) {
-  v1::DeleteExperimentRequest request;
-  request.set_name(name);
-  return Stubs::Call(*this, &Experiments::DeleteExperiment, request, options_.timeout).status();
-}
-
-absl::StatusOr<v1::Experiment> Connection::ChangeOwner(const std::string& name,
-                                                       const std::string& owner) {
-  v1::ChangeOwnerRequest request;
-  request.set_name(name);
-  request.set_owner(owner);
-  return Stubs::Call(*this, &Experiments::ChangeOwner, request, options_.timeout);
-}
-
-absl::StatusOr<v1::Trial> Connection::GetTrial(const std::string& name) {
-  v1::GetTrialRequest request;
-  request.set_name(name);
-  return Stubs::Call(*this, &Experiments::GetTrial, request, options_.timeout);
-}
-
 absl::StatusOr<std::vector<v1::Trial>> Connection::ListTrials(const std::string& experiment,
                                                               const std::string& filter) {
   std::vector<v1::Trial> trials;
@@ -377,52 +295,42 @@ absl::StatusOr<std::vector<v1::Trial>> Connection::ListTrials(const std::string&
   request.set_page_size(kPageSize);
   request.set_filter(filter);
   do {
-    ASSIGN_OR_RETURN(auto page,
-                     Stubs::Call(*this, &Experiments::ListTrials, request, options_.timeout));
+    ASSIGN_OR_RETURN(auto page, Call<v1::ListTrialsResponse>(request));
     for (v1::Trial& trial : *page.mutable_trials()) trials.push_back(std::move(trial));
     request.set_page_token(page.next_page_token());
   } while (!request.page_token().empty());
   return trials;
 }
 
-absl::StatusOr<v1::Trial> Connection::CancelTrial(const std::string& name,
-                                                  const std::string& reason) {
-  v1::CancelTrialRequest request;
-  request.set_name(name);
-  request.set_reason(reason);
-  return Stubs::Call(*this, &Experiments::CancelTrial, request, options_.timeout);
-}
-
-absl::StatusOr<v1::RetryTrialsResponse> Connection::RetryTrials(
-    const std::string& name, const std::vector<v1::TrialState>& states) {
-  v1::RetryTrialsRequest request;
-  request.set_name(name);
-  for (const v1::TrialState state : states) request.add_states(state);
-  return Stubs::Call(*this, &Experiments::RetryTrials, request, options_.create_timeout);
+absl::StatusOr<std::vector<v1::Event>> Connection::Log(const std::string& trial) {
+  v1::WatchExperimentRequest request;
+  request.set_name(trial);
+  request.set_log_only(true);
+  // Later events are not wanted.
+  ASSIGN_OR_RETURN(auto responses,
+                   Streams::Collect(
+                       *this, &Experiments::WatchExperiment, request,
+                       +[](const v1::WatchExperimentResponse& one) { return one.caught_up(); }));
+  std::vector<v1::Event> events;
+  for (v1::WatchExperimentResponse& response : responses) {
+    for (v1::Event& event : *response.mutable_events()) events.push_back(std::move(event));
+  }
+  return events;
 }
 
 absl::StatusOr<std::vector<v1::Event>> Connection::ListStateChanges(const std::string& trial) {
-  ASSIGN_OR_RETURN(auto changes, Stubs::Log(*this, trial));
+  ASSIGN_OR_RETURN(auto changes, Log(trial));
   std::erase_if(changes, [](const v1::Event& event) { return !event.has_state_change(); });
   return changes;
-}
-
-absl::StatusOr<std::vector<v1::LogLine>> Connection::ListLogLines(const std::string& trial) {
-  ASSIGN_OR_RETURN(const auto events, Stubs::Log(*this, trial));
-  std::vector<v1::LogLine> lines;
-  for (const v1::Event& event : events) {
-    if (event.has_log_line()) lines.push_back(event.log_line());
-  }
-  return lines;
 }
 
 absl::Status Connection::UploadData(const std::string& path, const std::string& sha256,
                                     int64_t bytes) {
   absl::Status read;
   const absl::Status status =
-      Stubs::Patiently(*this, absl::InfiniteDuration(), [&](grpc::ClientContext& context) {
+      Streams::Patiently(*this, absl::InfiniteDuration(), [&](grpc::ClientContext& context) {
         v1::UploadDataResponse response;
-        const auto writer = stubs_->Get<Experiments>().UploadData(&context, &response);
+        const auto writer = Experiments(channel_).UploadData(&context, &response);
         v1::UploadDataRequest request;
         request.mutable_header()->set_sha256(sha256);
         request.mutable_header()->set_size_bytes(bytes);
@@ -446,20 +354,25 @@ absl::Status Connection::UploadData(const std::string& path, const std::string& 
   return read.ok() ? status : read;
 }
 
-absl::StatusOr<v1::SummarizeExperimentResponse> Connection::SummarizeExperiment(
-    const std::string& name, const std::string& select) {
-  v1::SummarizeExperimentRequest request;
-  request.set_name(name);
-  request.set_select(select);
-  return Stubs::Call(*this, &Experiments::SummarizeExperiment, request, options_.create_timeout);
-}
-
 absl::StatusOr<v1::QueryLengthAccuraciesResponse> Connection::QueryLengthAccuracies(
     const std::string& name, bool include_intervals) {
   v1::QueryLengthAccuraciesRequest request;
   request.set_name(name);
   request.set_include_intervals(include_intervals);
-  return Stubs::WholeOrByTrial(*this, &Experiments::QueryLengthAccuracies, std::move(request));
+  auto whole = Call<v1::QueryLengthAccuraciesResponse>(request);
+  // A busy server sends a retry delay; an answer that is too large has none.
+  const bool too_large = absl::IsResourceExhausted(whole.status()) &&
+                         rpc::RetryDelay(whole.status()) == absl::ZeroDuration() &&
+                         !absl::StrContains(name, "/trials/");
+  if (!too_large) return whole;
+  ASSIGN_OR_RETURN(const auto trials, ListTrials(name, ""));
+  v1::QueryLengthAccuraciesResponse all;
+  for (const v1::Trial& trial : trials) {
+    request.set_name(trial.name());
+    ASSIGN_OR_RETURN(const auto part, Call<v1::QueryLengthAccuraciesResponse>(request));
+    all.MergeFrom(part);
+  }
+  return all;
 }
 
 absl::StatusOr<std::vector<v1::AttentionMap>> Connection::QueryAttentionMaps(
@@ -467,8 +380,7 @@ absl::StatusOr<std::vector<v1::AttentionMap>> Connection::QueryAttentionMaps(
   v1::QueryAttentionMapsRequest request;
   request.set_name(trial);
   request.set_length(length);
-  ASSIGN_OR_RETURN(auto parts, Stubs::Collect(*this, &Experiments::QueryAttentionMaps, request,
-                                              options_.create_timeout));
+  ASSIGN_OR_RETURN(auto parts, Streams::Collect(*this, &Experiments::QueryAttentionMaps, request));
   std::vector<v1::AttentionMap> maps;
   for (v1::AttentionMap& part : parts) {
     if (part.first_layer() == 0 || maps.empty()) {
@@ -484,8 +396,7 @@ absl::StatusOr<std::vector<v1::AttentionMap>> Connection::QueryAttentionMaps(
 absl::StatusOr<std::string> Connection::DownloadNetwork(const std::string& trial) {
   v1::DownloadModelRequest request;
   request.set_name(trial + "/network");
-  ASSIGN_OR_RETURN(const auto parts, Stubs::Collect(*this, &Experiments::DownloadModel, request,
-                                                    options_.create_timeout));
+  ASSIGN_OR_RETURN(const auto parts, Streams::Collect(*this, &Experiments::DownloadModel, request));
   std::string archive;
   for (const v1::DownloadModelResponse& part : parts) archive += part.data();
   return archive;
@@ -494,49 +405,14 @@ absl::StatusOr<std::string> Connection::DownloadNetwork(const std::string& trial
 absl::StatusOr<std::vector<v1::Event>> Connection::QueryAnalyses(const std::string& name) {
   v1::QueryAnalysesRequest request;
   request.set_name(name);
-  return Stubs::Collect(*this, &Experiments::QueryAnalyses, request, options_.create_timeout);
-}
-
-absl::StatusOr<v1::ListWorkersResponse> Connection::ListWorkers() {
-  return Stubs::Call(*this, &Fleet::ListWorkers, v1::ListWorkersRequest(), options_.timeout);
-}
-
-absl::StatusOr<v1::GetWantedWorkersResponse> Connection::GetWantedWorkers(
-    const v1::GetWantedWorkersRequest& request) {
-  return Stubs::Call(*this, &Fleet::GetWantedWorkers, request, options_.timeout);
-}
-
-absl::Status Connection::HoldLeases(const v1::HoldLeasesRequest& request) {
-  return Stubs::Call(*this, &Fleet::HoldLeases, request, options_.timeout).status();
-}
-
-absl::Status Connection::ResumeLeases(const v1::ResumeLeasesRequest& request) {
-  return Stubs::Call(*this, &Fleet::ResumeLeases, request, options_.timeout).status();
-}
-
-absl::StatusOr<v1::CreateTokenResponse> Connection::CreateToken(
-    const v1::CreateTokenRequest& request) {
-  return Stubs::Call(*this, &Access::CreateToken, request, options_.timeout);
-}
-
-absl::StatusOr<v1::ListTokensResponse> Connection::ListTokens() {
-  return Stubs::Call(*this, &Access::ListTokens, v1::ListTokensRequest(), options_.timeout);
-}
-
-absl::StatusOr<v1::RevokeTokenResponse> Connection::RevokeToken(
-    const v1::RevokeTokenRequest& request) {
-  return Stubs::Call(*this, &Access::RevokeToken, request, options_.timeout);
-}
-
-absl::StatusOr<v1::Caller> Connection::GetCaller() {
-  return Stubs::Call(*this, &Access::GetCaller, v1::GetCallerRequest(), options_.timeout);
+  return Streams::Collect(*this, &Experiments::QueryAnalyses, request);
 }
 
 absl::StatusOr<v1::BackUpResponse> Connection::BackUp(
     const v1::BackUpRequest& request,
     const std::function<void(const v1::BackUpResponse&)>& progress) {
   grpc::ClientContext context;
-  const auto reader = stubs_->Get<Administration>().BackUp(&context, request);
+  const auto reader = v1::AdministrationService::Stub(channel_).BackUp(&context, request);
   v1::BackUpResponse response;
   while (Read(*reader, response)) progress(response);
   const grpc::Status status = reader->Finish();
@@ -545,29 +421,18 @@ absl::StatusOr<v1::BackUpResponse> Connection::BackUp(
   return response;
 }
 
-absl::StatusOr<v1::Storage> Connection::GetStorage() {
-  return Stubs::Call(*this, &Administration::GetStorage, v1::GetStorageRequest(),
-                     options_.create_timeout);
-}
-
 absl::StatusOr<std::vector<v1::OwnerUsage>> Connection::ListUsage(const std::string& owner) {
   v1::ListExperimentsRequest request;
   request.set_page_size(1);
   request.set_owner(owner);
   request.set_include_usage(true);
-  ASSIGN_OR_RETURN(const auto page, Stubs::Call(*this, &Experiments::ListExperiments, request,
-                                                options_.create_timeout));
+  ASSIGN_OR_RETURN(const auto page, Call<v1::ListExperimentsResponse>(request));
   return std::vector<v1::OwnerUsage>(page.usage().begin(), page.usage().end());
-}
-
-absl::StatusOr<v1::Server> Connection::GetServer() {
-  return Stubs::Call(*this, &Administration::GetServer, v1::GetServerRequest(), options_.timeout);
 }
 
 std::unique_ptr<Connection::Stream> Connection::Watch(const v1::WatchExperimentRequest& request,
                                                       absl::Duration lifetime) {
-  return std::make_unique<GrpcStream>(stubs_->Get<Experiments>(), request, lifetime,
-                                      channel_options_);
+  return std::make_unique<GrpcStream>(channel_, request, lifetime, channel_options_);
 }
 
 }  // namespace lengthwise::client

@@ -11,6 +11,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "google/protobuf/message.h"
+#include "platform/status_macros.h"
 #include "proto/access_service.pb.h"
 #include "proto/administration_service.pb.h"
 #include "proto/experiment_service.pb.h"
@@ -46,7 +48,6 @@ class Connection {
   // In plain text and without a token; `address` is HOST:PORT.
   Connection(const std::string& address, const Options& options);
   explicit Connection(const std::string& address) : Connection(address, Options()) {}
-  ~Connection();
 
   const std::string& address() const { return channel_options_.server; }
   // Server address and credentials.
@@ -55,12 +56,15 @@ class Connection {
   // then uses the token's principal.
   std::string DefaultOwner() const;
 
-  absl::StatusOr<v1::CreateExperimentResponse> CreateExperiment(
-      const v1::CreateExperimentRequest& request);
-  absl::StatusOr<v1::ExtendExperimentResponse> ExtendExperiment(
-      const v1::ExtendExperimentRequest& request);
-  absl::StatusOr<v1::CreateExperimentResponse> EvaluateTrial(
-      const v1::EvaluateTrialRequest& request);
+  // Makes a call with one answer. Its method follows from the request's type. INTERNAL if that
+  // method does not answer with a `Response`.
+  template <typename Response>
+  absl::StatusOr<Response> Call(const google::protobuf::Message& request) const {
+    Response response;
+    RETURN_IF_ERROR(CallInto(request, response));
+    return response;
+  }
+
   absl::StatusOr<v1::Experiment> GetExperiment(const std::string& name);
   // What a user means by a text.
   using FindRequest = v1::FindExperimentRequest;
@@ -72,24 +76,13 @@ class Connection {
   absl::StatusOr<std::vector<v1::Experiment>> ListExperiments(size_t limit,
                                                               const std::string& owner = "",
                                                               std::string* queue_pause = nullptr);
-  absl::StatusOr<v1::Experiment> CancelExperiment(const std::string& name,
-                                                  const std::string& reason);
-  absl::Status DeleteExperiment(const std::string& name);
-  absl::StatusOr<v1::Experiment> ChangeOwner(const std::string& name, const std::string& owner);
-  absl::StatusOr<v1::Trial> GetTrial(const std::string& name);
   // Reads all pages, in grid order.
   absl::StatusOr<std::vector<v1::Trial>> ListTrials(const std::string& experiment,
                                                     const std::string& filter);
-  absl::StatusOr<v1::Trial> CancelTrial(const std::string& name, const std::string& reason);
-  // `name` is an experiment or a trial.
-  absl::StatusOr<v1::RetryTrialsResponse> RetryTrials(const std::string& name,
-                                                      const std::vector<v1::TrialState>& states);
-  // Returns a trial's state changes up to now, oldest first.
+  // Returns a trial's log lines and state changes up to now, oldest first.
+  absl::StatusOr<std::vector<v1::Event>> Log(const std::string& trial);
+  // Of these, the state changes.
   absl::StatusOr<std::vector<v1::Event>> ListStateChanges(const std::string& trial);
-  // Returns the lines that its worker logged up to now, oldest first.
-  absl::StatusOr<std::vector<v1::LogLine>> ListLogLines(const std::string& trial);
-  absl::StatusOr<v1::SummarizeExperimentResponse> SummarizeExperiment(const std::string& name,
-                                                                      const std::string& select);
   absl::StatusOr<v1::QueryLengthAccuraciesResponse> QueryLengthAccuracies(const std::string& name,
                                                                           bool include_intervals);
   // Returns a trial's attention maps, each with all layers. A `length` of 0 means all lengths.
@@ -103,26 +96,13 @@ class Connection {
   // Uploads the file at `path`, which must have this SHA-256 and size. Has no deadline.
   // FAILED_PRECONDITION: the file changed; errors of platform/files.h: it cannot be read.
   absl::Status UploadData(const std::string& path, const std::string& sha256, int64_t bytes);
-  absl::StatusOr<v1::ListWorkersResponse> ListWorkers();
-  absl::StatusOr<v1::GetWantedWorkersResponse> GetWantedWorkers(
-      const v1::GetWantedWorkersRequest& request);
-  absl::Status HoldLeases(const v1::HoldLeasesRequest& request);
-  absl::Status ResumeLeases(const v1::ResumeLeasesRequest& request);
   // Waits for the backup without a deadline and returns the last response. Calls `progress` with
   // each response.
   absl::StatusOr<v1::BackUpResponse> BackUp(
       const v1::BackUpRequest& request,
       const std::function<void(const v1::BackUpResponse&)>& progress);
-  absl::StatusOr<v1::Storage> GetStorage();
   // What owners have used: all, or `owner` if it is not empty.
   absl::StatusOr<std::vector<v1::OwnerUsage>> ListUsage(const std::string& owner);
-  absl::StatusOr<v1::Server> GetServer();
-
-  absl::StatusOr<v1::CreateTokenResponse> CreateToken(const v1::CreateTokenRequest& request);
-  absl::StatusOr<v1::ListTokensResponse> ListTokens();
-  absl::StatusOr<v1::RevokeTokenResponse> RevokeToken(const v1::RevokeTokenRequest& request);
-  absl::StatusOr<v1::Caller> GetCaller();
-
   // One call of WatchExperiment. Next and Finish are for one thread; Cancel is thread-safe.
   class Stream {
    public:
@@ -137,13 +117,17 @@ class Connection {
   std::unique_ptr<Stream> Watch(const v1::WatchExperimentRequest& request, absl::Duration lifetime);
 
  private:
-  struct Stubs;
+  // Calls with streams.
+  struct Streams;
   Connection(rpc::ChannelOptions channel_options, const Options& options,
-             std::unique_ptr<Stubs> stubs);
+             std::shared_ptr<grpc::Channel> channel);
+
+  absl::Status CallInto(const google::protobuf::Message& request,
+                        google::protobuf::Message& response) const;
 
   const rpc::ChannelOptions channel_options_;
   const Options options_;
-  std::unique_ptr<Stubs> stubs_;
+  const std::shared_ptr<grpc::Channel> channel_;
 };
 
 // Returns "quickstart-1" for "experiments/quickstart-1", and the trial's id for a trial's name.

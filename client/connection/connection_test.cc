@@ -44,7 +44,8 @@ TEST(ConnectionTest, AnsweringServerIsNotUnreachable) {
 TEST(ConnectionTest, AdvisesUpgradeOfServerWithoutCall) {
   FaultyServer server;
   server.RefuseAlways("ListTokens", {grpc::StatusCode::UNIMPLEMENTED, ""});
-  const absl::Status status = Connection(server.address()).ListTokens().status();
+  const absl::Status status =
+      Connection(server.address()).Call<v1::ListTokensResponse>(v1::ListTokensRequest()).status();
   EXPECT_TRUE(absl::IsUnimplemented(status)) << status;
   EXPECT_THAT(status.message(), HasSubstr("is of an older release"));
   EXPECT_THAT(status.message(), HasSubstr("upgrade the server"));
@@ -58,7 +59,7 @@ TEST(ConnectionTest, NamesEveryMistakeOfASpecification) {
   request.mutable_specification_text()->set_text(
       "{name: e, tasks: bucket_sort, networks: encoder, encodings: [none, rotery], "
       "learning_rates: 0.001, training: {steps: 0}, evaluation: {lengths: 4}}");
-  const auto answer = connection.CreateExperiment(request);
+  const auto answer = connection.Call<v1::CreateExperimentResponse>(request);
   EXPECT_TRUE(absl::IsInvalidArgument(answer.status()));
   EXPECT_EQ(answer.status().message(),
             "training.steps: got 0, expected an integer from 1 to 1000000000000\n"
@@ -134,11 +135,18 @@ class BusyServer {
   FaultyServer server_;
 };
 
+TEST(ConnectionTest, OtherAnswerThanTheCallsIsAnError) {
+  const auto answer = Connection("127.0.0.1:1").Call<v1::Trial>(v1::GetExperimentRequest());
+  EXPECT_EQ(answer.status().message(),
+            "no call with a lengthwise.v1.GetExperimentRequest is answered by a "
+            "lengthwise.v1.Trial");
+}
+
 TEST(ConnectionTest, RetriesAfterTheServersDelay) {
   BusyServer server(3, absl::Milliseconds(20));
   Connection connection(server.address());
   const absl::Time start = absl::Now();
-  const auto answer = connection.ListWorkers();
+  const auto answer = connection.Call<v1::ListWorkersResponse>(v1::ListWorkersRequest());
   ASSERT_TRUE(answer.ok()) << answer.status();
   EXPECT_EQ(server.calls(), 4);
   EXPECT_GE(absl::Now() - start, 3 * absl::Milliseconds(20));
@@ -147,14 +155,15 @@ TEST(ConnectionTest, RetriesAfterTheServersDelay) {
 TEST(ConnectionTest, PatienceHasAnEnd) {
   BusyServer server(1'000'000, absl::Milliseconds(20));
   Connection connection(server.address(), {.patience = absl::Milliseconds(100)});
-  const auto answer = connection.ListWorkers();
+  const auto answer = connection.Call<v1::ListWorkersResponse>(v1::ListWorkersRequest());
   EXPECT_TRUE(absl::IsResourceExhausted(answer.status()));
   EXPECT_EQ(answer.status().message(), "too many calls");
   EXPECT_LE(server.calls(), 6);
   // A delay longer than the patience is not waited for.
   BusyServer closed(1'000'000, absl::Minutes(5));
   Connection impatient(closed.address());
-  EXPECT_TRUE(absl::IsResourceExhausted(impatient.ListWorkers().status()));
+  EXPECT_TRUE(absl::IsResourceExhausted(
+      impatient.Call<v1::ListWorkersResponse>(v1::ListWorkersRequest()).status()));
   EXPECT_EQ(closed.calls(), 1);
 }
 
