@@ -26,6 +26,7 @@
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/server_callback.h"
 #include "platform/work_pool.h"
+#include "rpc/method.h"
 #include "rpc/status.h"
 #include "server/api/answer_budget.h"
 #include "server/api/open_streams.h"
@@ -92,17 +93,8 @@ class UnaryCall final : public UnaryReactor {
 // The rpc with this request, "lengthwise.v1.ExperimentService/GetTrial". No two have the same.
 template <typename Request>
 absl::string_view MethodOf() {
-  static const std::string* const name = [] {
-    const google::protobuf::FileDescriptor& file = *Request::descriptor()->file();
-    for (int i = 0; i < file.service_count(); ++i) {
-      const google::protobuf::ServiceDescriptor& service = *file.service(i);
-      for (int m = 0; m < service.method_count(); ++m) {
-        if (service.method(m)->input_type() != Request::descriptor()) continue;
-        return new std::string(absl::StrCat(service.full_name(), "/", service.method(m)->name()));
-      }
-    }
-    return new std::string();
-  }();
+  static const std::string* const name =
+      new std::string(rpc::NameOf(*rpc::FindMethod(*Request::descriptor())));
   return *name;
 }
 
