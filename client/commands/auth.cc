@@ -7,19 +7,16 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "client/commands/commands.h"
+#include "client/display/numbers.h"
 #include "client/display/table.h"
 #include "platform/flag_checks.h"
 #include "platform/status_macros.h"
 #include "proto/role_name.h"
+#include "proto/timestamps.h"
 #include "rpc/token.h"
 
 namespace lengthwise::client {
 namespace {
-
-std::string FormatSeconds(const google::protobuf::Timestamp& time) {
-  return absl::FormatTime(absl::RFC3339_sec, absl::FromUnixSeconds(time.seconds()),
-                          absl::UTCTimeZone());
-}
 
 std::string FormatDay(const google::protobuf::Timestamp& time) {
   return absl::FormatTime("%Y-%m-%d", absl::FromUnixSeconds(time.seconds()), absl::UTCTimeZone());
@@ -72,8 +69,8 @@ absl::StatusOr<int> ListTokens(Program& program) {
         .columns = {"token_id", "principal", "role", "create_time", "expire_time", "maker"}};
     for (const v1::Token& token : list.tokens()) {
       records.rows.push_back({token.token_id(), token.principal(), RoleName(token.role()),
-                              FormatSeconds(token.create_time()),
-                              FormatSeconds(token.expire_time()), token.maker()});
+                              FormatUtcTime(ToTime(token.create_time())),
+                              FormatUtcTime(ToTime(token.expire_time())), token.maker()});
     }
     program.Write(records);
     return kSuccess;
@@ -128,7 +125,8 @@ absl::StatusOr<int> RevokeToken(Program& program, const RevokeOptions& options) 
 absl::StatusOr<int> WhoAmI(Program& program) {
   ASSIGN_OR_RETURN(auto connection, program.Connect());
   ASSIGN_OR_RETURN(const auto caller, connection->Call<v1::Caller>(v1::GetCallerRequest()));
-  const std::string until = caller.has_expire_time() ? FormatSeconds(caller.expire_time()) : "";
+  const std::string until =
+      caller.has_expire_time() ? FormatUtcTime(ToTime(caller.expire_time())) : "";
   if (!program.output_is_table()) {
     program.Write(
         {.columns = {"server", "principal", "role", "expire_time"},

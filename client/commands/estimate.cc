@@ -12,6 +12,7 @@
 #include <system_error>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "client/connection/private_service.h"
 #include "client/display/numbers.h"
@@ -224,13 +225,9 @@ absl::StatusOr<TimeEstimate> MeasureTime(Program& program, const ResolvedFile& r
     return Unknown(absl::StrCat("cannot create ", directory, "; set TMPDIR to a directory"));
   }
   // Deletes the directory after the service has stopped.
-  struct Directory {
-    ~Directory() {
-      std::error_code ignored;
-      std::filesystem::remove_all(path, ignored);
-    }
-    const std::string& path;
-  } const deleted{directory};
+  const absl::Cleanup deleted = [&directory, &error] {
+    std::filesystem::remove_all(directory, error);
+  };
   auto service = PrivateService::Open({.data_dir = directory});
   if (!service.ok()) return Unknown(service.status().message());
   Connection connection((*service)->address());

@@ -8,6 +8,7 @@
 #include "client/watching/lines.h"
 #include "platform/printable_text.h"
 #include "platform/status_macros.h"
+#include "proto/timestamps.h"
 #include "proto/trial_counts.h"
 
 namespace lengthwise::client {
@@ -41,11 +42,9 @@ absl::StatusOr<int> List(Program& program, size_t limit, const std::string& owne
       const v1::TrialCounts& counts = experiment.trials();
       records.rows.push_back(
           {experiment.name(), experiment.owner(), experiment.specification().description(),
-           absl::FormatTime(absl::RFC3339_sec,
-                            absl::FromUnixSeconds(experiment.create_time().seconds()),
-                            absl::UTCTimeZone()),
-           AllTrials(counts), int64_t{counts.queued()}, int64_t{counts.running()},
-           int64_t{counts.succeeded()}, int64_t{counts.failed()}, int64_t{counts.cancelled()}});
+           FormatUtcTime(ToTime(experiment.create_time())), AllTrials(counts),
+           int64_t{counts.queued()}, int64_t{counts.running()}, int64_t{counts.succeeded()},
+           int64_t{counts.failed()}, int64_t{counts.cancelled()}});
     }
     program.Write(records);
     return kSuccess;

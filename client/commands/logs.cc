@@ -4,7 +4,6 @@
 #include <optional>
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
@@ -13,6 +12,7 @@
 #include "client/display/numbers.h"
 #include "client/display/terminal.h"
 #include "client/watching/follower.h"
+#include "client/watching/lines.h"
 #include "platform/status_macros.h"
 #include "proto/timestamps.h"
 
@@ -31,13 +31,9 @@ struct Line {
   std::string text;
 };
 
-std::string LowerCase(v1::TrialState state) {
-  return absl::AsciiStrToLower(v1::TrialState_Name(state));
-}
-
 // Describes a state change: "failed (attempt 2): the loss was nan at step 12".
 std::string DescribeChange(const v1::StateChange& change, int32_t attempt) {
-  std::string text = LowerCase(change.to());
+  std::string text = StateWord(change.to());
   if (!change.worker().empty()) absl::StrAppend(&text, " on ", change.worker());
   if (attempt > 0) absl::StrAppend(&text, ", attempt ", attempt);
   if (change.resumed_from_step() > 0) {

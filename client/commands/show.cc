@@ -34,12 +34,6 @@ std::string FormatTimestamp(const google::protobuf::Timestamp& time) {
   return FormatLocalTime(absl::FromUnixSeconds(time.seconds()));
 }
 
-std::string StateWord(v1::TrialState state) {
-  std::string word = v1::TrialState_Name(state);
-  for (char& letter : word) letter = static_cast<char>(std::tolower(letter));
-  return word;
-}
-
 // Returns "sin_cos (max_position=2048, randomized=true)", sorted by name to make trials comparable.
 std::string DescribeComponent(const v1::Component& component) {
   const std::map<std::string, google::protobuf::Value> sorted(component.parameters().begin(),

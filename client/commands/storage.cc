@@ -3,19 +3,15 @@
 #include <string>
 
 #include "absl/strings/str_join.h"
-#include "absl/time/time.h"
 #include "client/commands/commands.h"
 #include "client/display/numbers.h"
 #include "client/display/table.h"
 #include "platform/printable_text.h"
 #include "platform/status_macros.h"
+#include "proto/timestamps.h"
 
 namespace lengthwise::client {
 namespace {
-
-absl::Time TimeOf(const google::protobuf::Timestamp& time) {
-  return absl::FromUnixSeconds(time.seconds());
-}
 
 absl::StatusOr<int> ShowStorage(Program& program) {
   ASSIGN_OR_RETURN(auto connection, program.ConnectToRead());
@@ -62,7 +58,7 @@ absl::StatusOr<int> ShowStorage(Program& program) {
                {.header = "size", .align = Table::Align::kRight}});
   for (const v1::Backup& backup : storage.backups()) {
     table.AddRow({Table::Cell(backup.name(), Paint::kBold),
-                  FormatLocalTime(TimeOf(backup.create_time())), FormatBytes(backup.bytes())});
+                  FormatLocalTime(ToTime(backup.create_time())), FormatBytes(backup.bytes())});
   }
   program.out() << table.Render(program.width(), program.palette());
   return kSuccess;

@@ -33,11 +33,8 @@ absl::StatusOr<int> Workers(Program& program) {
            worker.provenance().host(), int64_t{worker.provenance().threads()},
            int64_t{worker.max_pack_size()}, absl::StrJoin(worker.trials(), " "),
            worker.steps_per_second(), worker.model_steps_per_second(),
-           absl::FormatTime(absl::RFC3339_sec,
-                            absl::FromUnixSeconds(worker.last_heartbeat_time().seconds()),
-                            absl::UTCTimeZone()),
-           worker.provenance().kernels(), worker.fault(), worker.hold(),
-           worker.clock_ahead_seconds()});
+           FormatUtcTime(ToTime(worker.last_heartbeat_time())), worker.provenance().kernels(),
+           worker.fault(), worker.hold(), worker.clock_ahead_seconds()});
     }
     program.Write(records);
     return kSuccess;

@@ -27,6 +27,10 @@ std::string FormatLocalTime(absl::Time time) {
   return absl::FormatTime("%Y-%m-%d %H:%M:%S %Z", time, absl::LocalTimeZone());
 }
 
+std::string FormatUtcTime(absl::Time time) {
+  return absl::FormatTime(absl::RFC3339_sec, time, absl::UTCTimeZone());
+}
+
 std::string FormatAge(absl::Duration age) {
   const int64_t seconds = absl::ToInt64Seconds(age);
   if (seconds < 1) return "just now";

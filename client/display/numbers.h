@@ -24,6 +24,9 @@ std::string FormatClockDifference(absl::Duration ahead);
 // A time of this machine's zone, which it names: "2026-11-29 10:00:00 CET".
 std::string FormatLocalTime(absl::Time time);
 
+// "2026-11-29T09:00:00+00:00".
+std::string FormatUtcTime(absl::Time time);
+
 // "just now", "42 s ago", "5 min ago", "3 h ago", "2 d ago".
 std::string FormatAge(absl::Duration age);
 

@@ -1,5 +1,6 @@
 #include "client/fleet/slurm.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -7,6 +8,7 @@
 #include <fstream>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -14,6 +16,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "platform/child_process.h"
+#include "platform/descriptors.h"
 #include "platform/files.h"
 #include "platform/printable_text.h"
 #include "platform/status_macros.h"
@@ -37,30 +40,6 @@ if [ -n "$end" ]; then
 fi
 export LENGTHWISE_CONFIG=
 exec srun --ntasks=1 ${SLURM_CPUS_PER_TASK:+--cpus-per-task=$SLURM_CPUS_PER_TASK} )sh";
-
-// A temporary script file for sbatch, deleted with the object.
-class ScratchFile {
- public:
-  static absl::StatusOr<ScratchFile> Create(absl::string_view text) {
-    std::string path =
-        absl::StrCat(std::filesystem::temp_directory_path().string(), "/lengthwise_slurm_XXXXXX");
-    const int descriptor = mkstemp(path.data());
-    if (descriptor < 0) return platform::FileError(errno, "make", path);
-    close(descriptor);
-    ScratchFile file(path);
-    std::ofstream(path) << text;
-    return file;
-  }
-  ScratchFile(ScratchFile&& other) noexcept : path_(std::exchange(other.path_, "")) {}
-  ~ScratchFile() {
-    if (!path_.empty()) unlink(path_.c_str());
-  }
-  const std::string& path() const { return path_; }
-
- private:
-  explicit ScratchFile(std::string path) : path_(std::move(path)) {}
-  std::string path_;
-};
 
 // Runs a program and returns its output if it succeeded.
 absl::StatusOr<std::string> Run(std::vector<std::string> arguments) {
@@ -171,12 +150,17 @@ absl::StatusOr<std::vector<FleetJob>> Slurm::ListJobs() const {
 
 absl::StatusOr<std::string> Slurm::Sbatch(const std::string& script,
                                           std::vector<std::string> arguments) const {
-  ASSIGN_OR_RETURN(const ScratchFile file, ScratchFile::Create(script));
+  std::string path =
+      absl::StrCat(std::filesystem::temp_directory_path().string(), "/lengthwise_slurm_XXXXXX");
+  const platform::Descriptor file(mkostemp(path.data(), O_CLOEXEC));
+  if (!file.is_open()) return platform::FileError(errno, "make", path);
+  const absl::Cleanup deleted = [&path] { unlink(path.c_str()); };
+  std::ofstream(path) << script;
   std::vector<std::string> command = {"sbatch", "--no-requeue", "--open-mode=append", "--output",
                                       absl::StrCat(log_directory_, "/%j.log")};
   command.insert(command.end(), arguments.begin(), arguments.end());
   // The last --job-name wins, and ListJobs finds the jobs by this name.
-  command.insert(command.end(), {"--parsable", "--job-name", job_name_, file.path()});
+  command.insert(command.end(), {"--parsable", "--job-name", job_name_, path});
   return Run(std::move(command));
 }
 

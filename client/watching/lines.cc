@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
@@ -259,6 +260,10 @@ std::string LinkState::Note(absl::Time now) const {
   }
   if (back_ == absl::InfinitePast() || now - back_ > kNoteBack) return "";
   return absl::StrCat("connected again after ", FormatClock(back_ - lost_));
+}
+
+std::string StateWord(v1::TrialState state) {
+  return absl::AsciiStrToLower(v1::TrialState_Name(state));
 }
 
 std::string DescribeCounts(const v1::TrialCounts& counts) {

@@ -54,6 +54,9 @@ struct LiveLinesOptions {
 std::vector<std::string> LiveLines(const ExperimentView& view, const LiveLinesOptions& options,
                                    const Palette& palette);
 
+// "running", "succeeded".
+std::string StateWord(v1::TrialState state);
+
 // "1 running, 3 queued, 2 done".
 std::string DescribeCounts(const v1::TrialCounts& counts);
 
