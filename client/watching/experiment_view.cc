@@ -1,9 +1,10 @@
 #include "client/watching/experiment_view.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <functional>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/display/numbers.h"
@@ -216,37 +217,27 @@ std::string TrialLabel::Text() const {
 }
 
 std::vector<TrialLabel> TrialLabels(const std::vector<v1::Trial>& trials) {
-  using Part = std::function<std::string(const v1::TrialSpecification&)>;
-  const std::vector<Part> names = {
-      [](const v1::TrialSpecification& s) { return LabelOf(s.task()); },
-      [](const v1::TrialSpecification& s) { return LabelOf(s.network()); },
-      [](const v1::TrialSpecification& s) { return LabelOf(s.encoding()); }};
-  const std::vector<Part> numbers = {[](const v1::TrialSpecification& s) {
-                                       return absl::StrCat("lr ", FormatExact(s.learning_rate()));
-                                     },
-                                     [](const v1::TrialSpecification& s) {
-                                       return s.weight_seed() == s.data_seed()
-                                                  ? absl::StrCat("seed ", s.weight_seed())
-                                                  : absl::StrCat("seeds ", s.weight_seed(), "/",
-                                                                 s.data_seed());
-                                     }};
-  const auto differs = [&trials](const Part& part) {
-    return std::any_of(trials.begin(), trials.end(), [&](const v1::Trial& trial) {
-      return part(trial.specification()) != part(trials[0].specification());
-    });
-  };
-  std::vector<TrialLabel> labels(trials.size());
-  for (const Part& part : names) {
-    if (!differs(part)) continue;
-    for (size_t i = 0; i < trials.size(); ++i) {
-      labels[i].names.push_back(part(trials[i].specification()));
-    }
+  constexpr size_t kNames = 3;
+  std::vector<std::array<std::string, kNames + 2>> coordinates;
+  for (const v1::Trial& trial : trials) {
+    const v1::TrialSpecification& of = trial.specification();
+    const uint64_t weights = of.weight_seed(), data = of.data_seed();
+    coordinates.push_back({LabelOf(of.task()), LabelOf(of.network()), LabelOf(of.encoding()),
+                           absl::StrCat("lr ", FormatExact(of.learning_rate())),
+                           weights == data ? absl::StrCat("seed ", weights)
+                                           : absl::StrCat("seeds ", weights, "/", data)});
   }
-  for (const Part& part : numbers) {
-    if (!differs(part)) continue;
-    for (size_t i = 0; i < trials.size(); ++i) {
-      std::string& text = labels[i].numbers;
-      absl::StrAppend(&text, text.empty() ? "" : " ", part(trials[i].specification()));
+  std::vector<TrialLabel> labels(trials.size());
+  for (size_t c = 0; c < kNames + 2; ++c) {
+    const bool differs =
+        absl::c_any_of(coordinates, [&](const auto& one) { return one[c] != coordinates[0][c]; });
+    for (size_t i = 0; differs && i < trials.size(); ++i) {
+      std::string& numbers = labels[i].numbers;
+      if (c < kNames) {
+        labels[i].names.push_back(coordinates[i][c]);
+      } else {
+        absl::StrAppend(&numbers, numbers.empty() ? "" : " ", coordinates[i][c]);
+      }
     }
   }
   for (size_t i = 0; i < trials.size(); ++i) {
