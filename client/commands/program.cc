@@ -208,11 +208,7 @@ std::string Program::WhereArguments() const {
 }
 
 void Program::Write(const Records& records) {
-  if (output == "csv") {
-    WriteCsv(records, out_);
-  } else {
-    WriteJson(records, out_);
-  }
+  WriteRecords(records, output == "csv" ? RecordFormat::kCsv : RecordFormat::kJson, out_);
 }
 
 int Program::Run() {

@@ -33,55 +33,39 @@ std::string NumberText(double value) {
   return text;
 }
 
-void Write(const Records& records, RecordFormat format, std::ostream& out) {
-  RecordWriter writer(format, records.columns, out);
-  for (const auto& row : records.rows) writer.Write(row);
-  writer.Finish();
-}
-
-}  // namespace
-
-std::string CsvText(const Value& value) {
+// Formats a value as a cell of this format.
+std::string TextOf(const Value& value, RecordFormat format) {
+  const bool csv = format == RecordFormat::kCsv;
   if (const auto* boolean = std::get_if<bool>(&value)) return *boolean ? "true" : "false";
   if (const auto* integer = std::get_if<int64_t>(&value)) return std::to_string(*integer);
   if (const auto* natural = std::get_if<uint64_t>(&value)) return std::to_string(*natural);
   if (const auto* number = std::get_if<double>(&value)) {
+    if (!csv) return NumberText(*number);
     return std::isfinite(*number) ? FormatExact(*number) : "";
   }
   if (const auto* text = std::get_if<std::string>(&value)) {
+    // Invalid UTF-8 in a user's text is replaced, not rejected.
+    const auto replace = nlohmann::json::error_handler_t::replace;
+    if (!csv) return nlohmann::json(*text).dump(-1, ' ', false, replace);
     if (text->find_first_of(",\"\r\n") == std::string::npos) return *text;
     return "\"" + absl::StrReplaceAll(*text, {{"\"", "\"\""}}) + "\"";
   }
   if (const auto* list = std::get_if<std::vector<int64_t>>(&value)) {
-    return absl::StrJoin(*list, " ");
+    return csv ? absl::StrJoin(*list, " ") : absl::StrCat("[", absl::StrJoin(*list, ","), "]");
   }
-  return "";
+  return csv ? "" : "null";
 }
 
-std::string JsonText(const Value& value) {
-  if (const auto* boolean = std::get_if<bool>(&value)) return *boolean ? "true" : "false";
-  if (const auto* integer = std::get_if<int64_t>(&value)) return std::to_string(*integer);
-  if (const auto* natural = std::get_if<uint64_t>(&value)) return std::to_string(*natural);
-  if (const auto* number = std::get_if<double>(&value)) return NumberText(*number);
-  if (const auto* text = std::get_if<std::string>(&value)) {
-    // Invalid UTF-8 in a user's text is replaced, not rejected.
-    return nlohmann::json(*text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-  }
-  if (const auto* list = std::get_if<std::vector<int64_t>>(&value)) {
-    return absl::StrCat("[", absl::StrJoin(*list, ","), "]");
-  }
-  return "null";
-}
+}  // namespace
 
 RecordWriter::RecordWriter(RecordFormat format, std::vector<std::string> columns, std::ostream& out)
     : format_(format), out_(out) {
   const bool csv = format == RecordFormat::kCsv;
   for (const std::string& column : columns) {
     // Starts with the text of Value(), the initial cached value.
-    cells_.push_back({.key = csv ? column : absl::StrCat(JsonText(column), ":"),
-                      .value = {},
-                      .text = csv ? "" : "null"});
-    if (csv) absl::StrAppend(&buffer_, cells_.size() > 1 ? "," : "", CsvText(column));
+    const std::string name = TextOf(column, format);
+    cells_.push_back({.key = name + ":", .value = {}, .text = TextOf({}, format)});
+    if (csv) absl::StrAppend(&buffer_, cells_.size() > 1 ? "," : "", name);
   }
   buffer_ += csv ? "\n" : "[";
 }
@@ -94,7 +78,7 @@ void RecordWriter::Write(const std::vector<Value>& row) {
     Cell& cell = cells_[i];
     if (row[i] != cell.value) {
       cell.value = row[i];
-      cell.text = csv ? CsvText(row[i]) : JsonText(row[i]);
+      cell.text = TextOf(row[i], format_);
     }
     if (i > 0) buffer_ += ',';
     if (!csv) buffer_ += cell.key;
@@ -117,19 +101,18 @@ Value OrNothing(std::optional<double> number) {
   return *number;
 }
 
-void WriteCsv(const Records& records, std::ostream& out) {
-  Write(records, RecordFormat::kCsv, out);
-}
-
-void WriteJson(const Records& records, std::ostream& out) {
-  Write(records, RecordFormat::kJson, out);
+void WriteRecords(const Records& records, RecordFormat format, std::ostream& out) {
+  RecordWriter writer(format, records.columns, out);
+  for (const auto& row : records.rows) writer.Write(row);
+  writer.Finish();
 }
 
 void WriteJsonLine(const std::vector<std::string>& columns, const std::vector<Value>& row,
                    std::ostream& out) {
   out << "{";
   for (size_t i = 0; i < columns.size(); ++i) {
-    out << (i > 0 ? "," : "") << JsonText(columns[i]) << ":" << JsonText(row[i]);
+    out << (i > 0 ? "," : "") << TextOf(columns[i], RecordFormat::kJson) << ":"
+        << TextOf(row[i], RecordFormat::kJson);
   }
   out << "}\n";
 }

@@ -28,20 +28,20 @@ struct Records {
   std::vector<std::vector<Value>> rows;
 };
 
-// RFC 4180 with a header line and "\n" line ends. Doubles round-trip; non-finite ones are empty.
-void WriteCsv(const Records& records, std::ostream& out);
+enum class RecordFormat {
+  // RFC 4180 with a header line and "\n" line ends. Doubles round-trip; non-finite ones are empty.
+  kCsv,
+  // An array of objects, one per line. Non-finite doubles are null.
+  kJson,
+};
 
-// An array of objects, one per line. Non-finite doubles are null.
-void WriteJson(const Records& records, std::ostream& out);
+void WriteRecords(const Records& records, RecordFormat format, std::ostream& out);
 
 // One JSON object and its line end.
 void WriteJsonLine(const std::vector<std::string>& columns, const std::vector<Value>& row,
                    std::ostream& out);
 
-enum class RecordFormat { kCsv, kJson };
-
-// Streams rows in the formats of WriteCsv and WriteJson, so that millions of rows need little
-// memory and time. Not thread-safe.
+// Streams rows, so that millions of them need little memory and time. Not thread-safe.
 class RecordWriter {
  public:
   RecordWriter(RecordFormat format, std::vector<std::string> columns, std::ostream& out);
@@ -65,10 +65,6 @@ class RecordWriter {
   std::string buffer_;
   bool any_rows_ = false;
 };
-
-// Formats a value as a CSV cell, and as JSON.
-std::string CsvText(const Value& value);
-std::string JsonText(const Value& value);
 
 // Returns the message in proto3's JSON mapping with the field names of proto/, on one line or, with
 // `indented`, on several. Map entries are sorted by key, so that equal messages give equal text.

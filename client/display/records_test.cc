@@ -22,7 +22,7 @@ Records ExampleRecords() {
 
 TEST(RecordsTest, CsvQuotesOnlySpecialText) {
   std::ostringstream out;
-  WriteCsv(ExampleRecords(), out);
+  WriteRecords(ExampleRecords(), RecordFormat::kCsv, out);
   EXPECT_EQ(out.str(),
             "name,count,rate,alive,note\n"
             "\"a,\"\"b\"\"\",3,0.1,true,\n"
@@ -31,7 +31,7 @@ TEST(RecordsTest, CsvQuotesOnlySpecialText) {
 
 TEST(RecordsTest, JsonIsAnArrayOfObjects) {
   std::ostringstream out;
-  WriteJson(ExampleRecords(), out);
+  WriteRecords(ExampleRecords(), RecordFormat::kJson, out);
   EXPECT_EQ(
       out.str(),
       "[\n"
@@ -42,7 +42,7 @@ TEST(RecordsTest, JsonIsAnArrayOfObjects) {
 
 TEST(RecordsTest, NoRowsAreAnEmptyArray) {
   std::ostringstream out;
-  WriteJson({.columns = {"a"}}, out);
+  WriteRecords({.columns = {"a"}}, RecordFormat::kJson, out);
   EXPECT_EQ(out.str(), "[]\n");
 }
 

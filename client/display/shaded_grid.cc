@@ -18,9 +18,11 @@ constexpr int kFirstGrey = 232;
 constexpr int kGreyCount = 24;
 
 // Returns the darkness of `value`, from 0 to `levels` - 1.
-int Level(float value, float largest, int levels) {
-  if (!(largest > 0)) return 0;
-  return std::clamp(static_cast<int>(value / largest * static_cast<float>(levels - 1) + 0.5F), 0,
+template <typename Number>
+int Level(Number value, Number smallest, Number largest, int levels) {
+  if (!(largest > smallest)) return 0;
+  const Number share = (value - smallest) / (largest - smallest);
+  return std::clamp(static_cast<int>(share * static_cast<Number>(levels - 1) + Number{0.5}), 0,
                     levels - 1);
 }
 
@@ -29,12 +31,13 @@ class Shading {
  public:
   explicit Shading(bool greys) : greys_(greys) {}
 
-  void Add(float value, float largest, int characters, std::string& line) {
+  template <typename Number>
+  void Add(Number value, Number smallest, Number largest, int characters, std::string& line) {
     if (!greys_) {
-      for (int i = 0; i < characters; ++i) line += kShades[Level(value, largest, kShadeCount)];
+      line += Repeat(kShades[Level(value, smallest, largest, kShadeCount)], characters);
       return;
     }
-    const int grey = kFirstGrey + Level(value, largest, kGreyCount);
+    const int grey = kFirstGrey + Level(value, smallest, largest, kGreyCount);
     if (grey != grey_) absl::StrAppend(&line, "\x1b[48;5;", grey, "m");
     grey_ = grey;
     line.append(static_cast<size_t>(characters), ' ');
@@ -55,26 +58,26 @@ std::string Legend(float largest, bool greys) {
   Shading shading(greys);
   const int steps = greys ? kGreyCount / 2 : kShadeCount;
   for (int i = 0; i < steps; ++i) {
-    shading.Add(static_cast<float>(i) / static_cast<float>(steps - 1), 1, 1, legend);
+    shading.Add(static_cast<float>(i) / static_cast<float>(steps - 1), 0.0F, 1.0F, 1, legend);
   }
   shading.End(legend);
   return absl::StrCat(legend, absl::StrFormat(" %.2f", largest));
 }
 
-// Scale of a grid: each place shows the maximum of `keys` x `queries` probabilities.
+// Scale of a grid: each place shows the maximum of `columns` x `rows` numbers.
 struct Scale {
-  int keys = 1;
-  int queries = 1;
+  int columns = 1;
+  int rows = 1;
   int characters = 2;  // per place, so that it is about square
 };
 
-// Characters are twice as high as wide, so a place of one character covers twice as many queries as
-// keys.
-Scale FitScale(int tokens, int width) {
+// Characters are twice as high as wide, so a place of one character covers twice as many rows as
+// columns.
+Scale FitScale(int columns, int width) {
   const int room = std::max(10, width - 2);
-  if (2 * tokens <= room) return {};
-  const int keys = (tokens + room - 1) / room;
-  return {.keys = keys, .queries = 2 * keys, .characters = 1};
+  if (2 * columns <= room) return {};
+  const int shared = (columns + room - 1) / room;
+  return {.columns = shared, .rows = 2 * shared, .characters = 1};
 }
 
 float Largest(const AttentionProbabilities& probabilities, const v1::AttentionMap& map, int layer,
@@ -87,20 +90,14 @@ float Largest(const AttentionProbabilities& probabilities, const v1::AttentionMa
   return largest;
 }
 
-std::string Repeated(const char* text, int count) {
-  std::string repeated;
-  for (int i = 0; i < count; ++i) repeated += text;
-  return repeated;
-}
-
 // Returns the frame's upper or lower line, with a tick at the first output token.
 std::string FrameLine(const char* left, const char* tick, const char* right, int columns,
                       int boundary) {
   if (boundary <= 0 || boundary >= columns) {
-    return absl::StrCat(left, Repeated("─", columns), right, "\n");
+    return absl::StrCat(left, Repeat("─", columns), right, "\n");
   }
-  return absl::StrCat(left, Repeated("─", boundary), tick, Repeated("─", columns - boundary - 1),
-                      right, "\n");
+  return absl::StrCat(left, Repeat("─", boundary), tick, Repeat("─", columns - boundary - 1), right,
+                      "\n");
 }
 
 // Returns the number of input tokens. `map.length()` may be a length that a file states instead.
@@ -115,15 +112,15 @@ std::string RenderLayer(const v1::AttentionMap& map, int layer, const AttentionV
                         int width, const Palette& palette) {
   const int tokens = map.tokens_size();
   const Scale scale = FitScale(tokens, width);
-  const int columns = (tokens + scale.keys - 1) / scale.keys;
-  const int rows = (tokens + scale.queries - 1) / scale.queries;
+  const int columns = (tokens + scale.columns - 1) / scale.columns;
+  const int rows = (tokens + scale.rows - 1) / scale.rows;
   const AttentionProbabilities probabilities(map);
   std::vector<float> places(static_cast<size_t>(columns) * rows, 0);
   float darkest = 0;
   for (int query = 0; query < tokens; ++query) {
     for (int key = 0; key < tokens; ++key) {
       float& place =
-          places[static_cast<size_t>(query / scale.queries) * columns + key / scale.keys];
+          places[static_cast<size_t>(query / scale.rows) * columns + key / scale.columns];
       place = std::max(place, Largest(probabilities, map, layer, view, query, key));
       darkest = std::max(darkest, place);
     }
@@ -135,16 +132,16 @@ std::string RenderLayer(const v1::AttentionMap& map, int layer, const AttentionV
                    ", ", heads, ", ", Legend(darkest, palette.enabled()), "\n");
   const int width_of_grid = columns * scale.characters;
   const int inputs = InputTokens(map, view);
-  const int output_column = inputs / scale.keys * scale.characters;
-  const int output_row = inputs / scale.queries;
+  const int output_column = inputs / scale.columns * scale.characters;
+  const int output_row = inputs / scale.rows;
   absl::StrAppend(&text, FrameLine("┌", "┬", "┐", width_of_grid, output_column));
   for (int row = 0; row < rows; ++row) {
     const bool tick = row == output_row && inputs < tokens;
     absl::StrAppend(&text, tick ? "├" : "│");
     Shading shading(palette.enabled());
     for (int column = 0; column < columns; ++column) {
-      shading.Add(places[static_cast<size_t>(row) * columns + column], darkest, scale.characters,
-                  text);
+      shading.Add(places[static_cast<size_t>(row) * columns + column], 0.0F, darkest,
+                  scale.characters, text);
     }
     shading.End(text);
     absl::StrAppend(&text, tick ? "┤\n" : "│\n");
@@ -195,24 +192,10 @@ std::string RenderAttention(const v1::AttentionMap& map, const AttentionView& vi
   return text + "\n";
 }
 
-namespace {
-
-const char* Shade(double value, double smallest, double largest) {
-  if (!(largest > smallest)) return kShades[0];
-  const double share = (value - smallest) / (largest - smallest);
-  return kShades[std::clamp(static_cast<int>(share * (kShadeCount - 1) + 0.5), 0, kShadeCount - 1)];
-}
-
-}  // namespace
-
 std::string RenderGrid(const NumberGrid& grid, int width, const Palette& palette) {
   const auto [smallest, largest] = std::minmax_element(grid.values.begin(), grid.values.end());
-  // Characters are twice as high as wide.
-  const int64_t room = std::max(10, width - 2);
-  const int64_t across = (grid.columns + room - 1) / room;
-  const bool is_square = 2 * grid.columns <= room;
-  const int64_t down = is_square ? 1 : 2 * across;
-  const int characters = is_square ? 2 : 1;
+  const Scale scale = FitScale(static_cast<int>(grid.columns), width);
+  const int64_t across = scale.columns, down = scale.rows;
   std::string legend;
   for (const char* shade : kShades) legend += shade;
   // Adding 0.0 turns -0 into 0.
@@ -220,12 +203,9 @@ std::string RenderGrid(const NumberGrid& grid, int width, const Palette& palette
                                   absl::StrFormat("%.4g ", *smallest + 0.0), legend,
                                   absl::StrFormat(" %.4g", *largest + 0.0), "; rows ",
                                   grid.row_name, ", columns ", grid.column_name, "\n");
-  const auto frame = [&](const char* left, const char* right) {
-    text += left;
-    for (int64_t c = 0; c < (grid.columns + across - 1) / across * characters; ++c) text += "─";
-    absl::StrAppend(&text, right, "\n");
-  };
-  frame("┌", "┐");
+  const auto frame = static_cast<int>((grid.columns + across - 1) / across) * scale.characters;
+  text += FrameLine("┌", "", "┐", frame, 0);
+  Shading shading(/*greys=*/false);
   for (int64_t row = 0; row < grid.rows; row += down) {
     text += "│";
     for (int64_t column = 0; column < grid.columns; column += across) {
@@ -235,11 +215,11 @@ std::string RenderGrid(const NumberGrid& grid, int width, const Palette& palette
           shown = std::max(shown, grid.values[static_cast<size_t>(r * grid.columns + c)]);
         }
       }
-      for (int i = 0; i < characters; ++i) text += Shade(shown, *smallest, *largest);
+      shading.Add(shown, *smallest, *largest, scale.characters, text);
     }
     text += "│\n";
   }
-  frame("└", "┘");
+  text += FrameLine("└", "", "┘", frame, 0);
   return text;
 }
 

@@ -8,12 +8,6 @@
 namespace lengthwise::client {
 namespace {
 
-std::string Repeat(const char* text, int times) {
-  std::string result;
-  for (int i = 0; i < times; ++i) absl::StrAppend(&result, text);
-  return result;
-}
-
 std::string Pad(const std::string& text, int width, Table::Align align) {
   return align == Table::Align::kLeft ? PadRight(text, width) : PadLeft(text, width);
 }

@@ -113,6 +113,12 @@ std::string PadLeft(absl::string_view text, int width) {
   return absl::StrCat(std::string(std::max(0, width - DisplayWidth(text)), ' '), text);
 }
 
+std::string Repeat(absl::string_view text, int times) {
+  std::string result;
+  for (int i = 0; i < times; ++i) absl::StrAppend(&result, text);
+  return result;
+}
+
 std::string Wrap(absl::string_view text, int width, int indent) {
   std::string result;
   int column = 0;
@@ -158,12 +164,9 @@ std::string ProgressBar(double fraction, int width, Paint paint, const Palette& 
   fraction = std::min(fraction, 1.0);
   int halves = static_cast<int>(std::floor(fraction * 2 * width));
   if (fraction < 1) halves = std::min(halves, 2 * width - 1);
-  std::string done;
-  for (int i = 0; i < halves / 2; ++i) absl::StrAppend(&done, "━");
-  if (halves % 2 == 1) absl::StrAppend(&done, "╸");
-  std::string left;
-  for (int i = (halves + 1) / 2; i < width; ++i) absl::StrAppend(&left, "─");
-  return absl::StrCat(palette(paint, done), palette(Paint::kDim, left));
+  const std::string done = absl::StrCat(Repeat("━", halves / 2), halves % 2 == 1 ? "╸" : "");
+  return absl::StrCat(palette(paint, done),
+                      palette(Paint::kDim, Repeat("─", width - (halves + 1) / 2)));
 }
 
 namespace {

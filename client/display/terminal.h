@@ -34,6 +34,9 @@ std::string Truncate(absl::string_view text, int width);
 std::string PadRight(absl::string_view text, int width);
 std::string PadLeft(absl::string_view text, int width);
 
+// `text` so many times.
+std::string Repeat(absl::string_view text, int times);
+
 // Breaks text at spaces, newlines and tabs into lines of at most `width` columns; every line after
 // the first begins with `indent` spaces.
 std::string Wrap(absl::string_view text, int width, int indent);
