@@ -115,10 +115,9 @@ inline constexpr absl::string_view kNumbersAndRanges =
 // is not such a list, a value does not fit the numbers' type, or there are more than 1,000,000
 // values; it tells what is `expected` in place of text that is no list. Nothing is appended after
 // an error.
+template <typename Number>
 absl::Status ReadNumbers(const std::string& option, const std::string& text,
-                         google::protobuf::RepeatedField<uint64_t>& numbers);
-absl::Status ReadNumbers(const std::string& option, const std::string& text,
-                         google::protobuf::RepeatedField<int32_t>& numbers,
+                         google::protobuf::RepeatedField<Number>& numbers,
                          absl::string_view expected = kNumbersAndRanges);
 
 // The same for finite real numbers, without ranges.

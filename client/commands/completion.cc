@@ -43,8 +43,7 @@ std::unique_ptr<Connection> Connect(const Completion& completion, const Program&
     const auto given = completion.given.find(absl::StrCat("--", kind.name));
     if (given != completion.given.end()) flags[kind.name] = given->second;
   }
-  const auto settings = rpc::ResolveSettings(
-      flags, [](const char* name) -> const char* { return std::getenv(name); });
+  const auto settings = rpc::ResolveSettings(flags, getenv);
   if (!settings.ok()) return nullptr;
   auto connection =
       Connection::Open(rpc::ToChannelOptions(*settings), {.timeout = kLookUpTimeout,

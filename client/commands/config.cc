@@ -30,8 +30,7 @@ absl::StatusOr<int> Show(Program& program, const rpc::Settings& settings) {
                   setting.origin});
   }
   program.out() << table.Render(program.width(), program.palette());
-  const std::string file =
-      rpc::SettingsFile([](const char* name) -> const char* { return std::getenv(name); });
+  const std::string file = rpc::SettingsFile(getenv);
   if (settings.file.empty() && !file.empty()) {
     program.out() << program.Wrapped("There is no configuration file; its place is " + file + ".")
                   << "\n";

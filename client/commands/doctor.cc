@@ -39,8 +39,6 @@ Look LookOf(Verdict verdict) {
   }
 }
 
-const char* Environment(const char* name) { return std::getenv(name); }
-
 void Add(Findings& findings, Findings more) {
   for (Finding& finding : more) findings.push_back(std::move(finding));
 }
@@ -101,7 +99,7 @@ Finding InspectModules() {
 
 absl::StatusOr<int> Doctor(Program& program) {
   const absl::StatusOr<rpc::Settings> settings = program.Settings();
-  Findings findings = InspectSettings(settings, Environment);
+  Findings findings = InspectSettings(settings, getenv);
   if (settings.ok()) {
     Add(findings, InspectCredentials(*settings, absl::Now()));
     Add(findings, AskServer(*settings));
@@ -114,7 +112,7 @@ absl::StatusOr<int> Doctor(Program& program) {
       Self()));
   findings.push_back(InspectPython(FindPython()));
   findings.push_back(InspectModules());
-  findings.push_back(InspectLocale(Environment));
+  findings.push_back(InspectLocale(getenv));
 
   int warnings = 0;
   int failures = 0;

@@ -61,32 +61,23 @@ std::optional<Line> ToLine(const v1::Event& event) {
   return line;
 }
 
-class Writer {
- public:
-  explicit Writer(Program& program) : program_(program), palette_(program.palette()) {}
-
-  void Write(const Line& line) {
-    if (program_.output == "json") {
-      WriteJsonLine({"time", "severity", "text"},
-                    {absl::FormatTime(absl::RFC3339_full, line.time, absl::UTCTimeZone()),
-                     line.severity, line.text},
-                    program_.out());
-      return;
-    }
-    const Paint paint = line.severity == "error"     ? Paint::kRed
-                        : line.severity == "warning" ? Paint::kYellow
-                        : line.severity == "state"   ? Paint::kCyan
-                                                     : Paint::kPlain;
-    // Indents continuation lines, so that a multi-line text stays one entry.
-    program_.out() << FormatLocalTime(line.time) << "  "
-                   << palette_(paint, PadRight(line.severity, 7)) << "  "
-                   << absl::StrReplaceAll(line.text, {{"\n", "\n    "}}) << "\n";
+void Write(Program& program, const Line& line) {
+  if (program.output == "json") {
+    WriteJsonLine({"time", "severity", "text"},
+                  {absl::FormatTime(absl::RFC3339_full, line.time, absl::UTCTimeZone()),
+                   line.severity, line.text},
+                  program.out());
+    return;
   }
-
- private:
-  Program& program_;
-  const Palette palette_;
-};
+  const Paint paint = line.severity == "error"     ? Paint::kRed
+                      : line.severity == "warning" ? Paint::kYellow
+                      : line.severity == "state"   ? Paint::kCyan
+                                                   : Paint::kPlain;
+  // Indents continuation lines, so that a multi-line text stays one entry.
+  program.out() << FormatLocalTime(line.time) << "  "
+                << program.palette()(paint, PadRight(line.severity, 7)) << "  "
+                << absl::StrReplaceAll(line.text, {{"\n", "\n    "}}) << "\n";
+}
 
 absl::StatusOr<int> Logs(Program& program, const Options& options) {
   ASSIGN_OR_RETURN(auto connection, program.ConnectToRead());
@@ -99,7 +90,6 @@ absl::StatusOr<int> Logs(Program& program, const Options& options) {
   InterruptGuard interrupt;
   Follower follower(*connection,
                     {.experiment = trial.name(), .include_progress = false, .log_only = true});
-  Writer writer(program);
   std::deque<Line> history;  // buffered until it is complete
   bool caught_up = false;
   while (interrupt.count() == 0) {
@@ -109,7 +99,7 @@ absl::StatusOr<int> Logs(Program& program, const Options& options) {
         std::optional<Line> line = ToLine(event);
         if (!line) continue;
         if (caught_up || options.tail < 0) {
-          writer.Write(*line);
+          Write(program, *line);
           continue;
         }
         history.push_back(*std::move(line));
@@ -118,9 +108,11 @@ absl::StatusOr<int> Logs(Program& program, const Options& options) {
       if (update.response->caught_up()) caught_up = true;
     }
     if (caught_up || update.end) {
-      for (const Line& line : history) writer.Write(line);
+      for (const Line& line : history) Write(program, line);
       history.clear();
-      if (!fault.empty()) writer.Write({absl::Now(), "warning", std::exchange(fault, "")});
+      if (!fault.empty()) {
+        Write(program, Line{absl::Now(), "warning", std::exchange(fault, "")});
+      }
       program.out().flush();
       if (!options.follow && caught_up) return kSuccess;
     }

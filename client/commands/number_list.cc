@@ -10,13 +10,13 @@
 #include "specification/integer_ranges.h"
 
 namespace lengthwise::client {
-namespace {
 
 constexpr int64_t kMostNumbers = 1'000'000;
 
 template <typename Number>
-absl::Status Read(const std::string& option, const std::string& text,
-                  google::protobuf::RepeatedField<Number>& numbers, absl::string_view expected) {
+absl::Status ReadNumbers(const std::string& option, const std::string& text,
+                         google::protobuf::RepeatedField<Number>& numbers,
+                         absl::string_view expected) {
   if (text.empty()) return absl::OkStatus();
   google::protobuf::RepeatedField<Number> read;
   for (const absl::string_view untrimmed : absl::StrSplit(text, ',')) {
@@ -48,18 +48,10 @@ absl::Status Read(const std::string& option, const std::string& text,
   return absl::OkStatus();
 }
 
-}  // namespace
-
-absl::Status ReadNumbers(const std::string& option, const std::string& text,
-                         google::protobuf::RepeatedField<uint64_t>& numbers) {
-  return Read(option, text, numbers, kNumbersAndRanges);
-}
-
-absl::Status ReadNumbers(const std::string& option, const std::string& text,
-                         google::protobuf::RepeatedField<int32_t>& numbers,
-                         absl::string_view expected) {
-  return Read(option, text, numbers, expected);
-}
+template absl::Status ReadNumbers(const std::string&, const std::string&,
+                                  google::protobuf::RepeatedField<uint64_t>&, absl::string_view);
+template absl::Status ReadNumbers(const std::string&, const std::string&,
+                                  google::protobuf::RepeatedField<int32_t>&, absl::string_view);
 
 absl::Status ReadNumbers(const std::string& option, const std::string& text,
                          google::protobuf::RepeatedField<double>& numbers) {

@@ -151,9 +151,7 @@ std::string Program::DirectoryReadByDefault() const {
 absl::StatusOr<rpc::Settings> Program::Settings() const {
   std::map<std::string, std::string> flags = access_;
   flags["server"] = server;
-  ASSIGN_OR_RETURN(rpc::Settings settings,
-                   rpc::ResolveSettings(
-                       flags, [](const char* name) -> const char* { return std::getenv(name); }));
+  ASSIGN_OR_RETURN(rpc::Settings settings, rpc::ResolveSettings(flags, getenv));
   std::string& runs = settings.all["runs_dir"].value;
   std::error_code error;
   runs = std::filesystem::absolute(runs.empty() ? DefaultDataDirectory() : runs, error).string();

@@ -1,6 +1,7 @@
 #include "client/watching/lines.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "absl/strings/ascii.h"
@@ -42,18 +43,18 @@ Look LookOf(const TrialView& trial) {
   }
 }
 
-// Widths of the columns; 0 leaves one out.
+// The columns after the state, in their order.
+enum Column { kBar, kSteps, kLoss, kAccuracy, kSpeed, kTime };
+using Cells = std::array<std::string, kTime + 1>;
+
+// Width of the state.
+constexpr int kWord = 10;
+
 struct Layout {
   LabelFit fit;
   int label = 0;
-  static constexpr int kWord = 10;
-  int word = kWord;
-  int bar = 0;
-  int steps = 0;
-  int loss = 0;
-  int accuracy = 0;
-  int speed = 0;
-  int time = 0;
+  // Of the columns; 0 leaves one out.
+  std::array<int, kTime + 1> widths = {};
   // True if `accuracy` is the one on unseen lengths. False if trials have only the one on seen
   // lengths.
   bool unseen = true;
@@ -83,7 +84,7 @@ Layout ChooseLayout(const ExperimentView& view, const std::vector<const TrialVie
   // Labels get two fifths of the width, half of a narrow terminal, or more if they would not be
   // distinct.
   const int wanted = std::max({8, options.width * 2 / 5, std::min(40, options.width / 2)});
-  const int most = std::max(8, options.width - (1 + 1 + 2 + Layout::kWord));
+  const int most = std::max(8, options.width - (1 + 1 + 2 + kWord));
   Layout layout{.fit = LabelFit(view.trials(), std::min(wanted, most), most)};
   int64_t most_steps = 1;
   bool any_accuracy = false;
@@ -103,57 +104,38 @@ Layout ChooseLayout(const ExperimentView& view, const std::vector<const TrialVie
   for (const TrialView* trial : shown) {
     longest_time = std::max(longest_time, DisplayWidth(TimeOf(*trial, options.now)));
   }
-  int left = options.width - (1 + 1 + layout.label + 2 + layout.word);
+  int left = options.width - (1 + 1 + layout.label + 2 + kWord);
   // The most informative columns get their room first.
-  const auto take = [&](int& column, int wanted) {
+  const auto take = [&](Column column, int wanted) {
     if (left < wanted + 2) return;
-    column = wanted;
+    layout.widths[column] = wanted;
     left -= wanted + 2;
   };
-  take(layout.accuracy, any_losses ? 7 : 6);  // "1.2e-05", "100.0%"
-  take(layout.loss, 7);                       // "1.2e-05"
-  take(layout.bar, 8);
-  take(layout.time, longest_time);
-  take(layout.speed, 7);  // "steps/s"
-  take(layout.steps, 2 * static_cast<int>(FormatCount(most_steps).size()) + 1);
-  if (layout.bar > 0) layout.bar += std::clamp(left, 0, 22);
+  take(kAccuracy, any_losses ? 7 : 6);  // "1.2e-05", "100.0%"
+  take(kLoss, 7);                       // "1.2e-05"
+  take(kBar, 8);
+  take(kTime, longest_time);
+  take(kSpeed, 7);  // "steps/s"
+  take(kSteps, 2 * static_cast<int>(FormatCount(most_steps).size()) + 1);
+  if (layout.widths[kBar] > 0) layout.widths[kBar] += std::clamp(left, 0, 22);
   return layout;
 }
 
-// The cells after the state, in column order.
-struct Cells {
-  std::string bar;
-  std::string steps;
-  std::string loss;
-  std::string accuracy;
-  std::string speed;
-  std::string time;
-};
-
 std::string Join(const Layout& layout, const Cells& cells) {
   std::string line;
-  const auto add = [&](int width, const std::string& text, bool right) {
-    if (width > 0)
-      absl::StrAppend(&line, "  ", right ? PadLeft(text, width) : PadRight(text, width));
-  };
-  add(layout.bar, cells.bar, false);
-  add(layout.steps, cells.steps, true);
-  add(layout.loss, cells.loss, true);
-  add(layout.accuracy, cells.accuracy, true);
-  add(layout.speed, cells.speed, true);
-  add(layout.time, cells.time, true);
+  for (size_t c = 0; c < cells.size(); ++c) {
+    const int width = layout.widths[c];
+    if (width == 0) continue;
+    absl::StrAppend(&line, "  ", c == kBar ? PadRight(cells[c], width) : PadLeft(cells[c], width));
+  }
   return line;
 }
 
 std::string Columns(const Layout& layout, const Palette& palette) {
-  std::string line =
-      absl::StrCat("  ", PadRight("trial", layout.label), "  ", PadRight("state", layout.word),
-                   Join(layout, {.bar = "progress",
-                                 .steps = "step",
-                                 .loss = "loss",
-                                 .accuracy = layout.unseen ? "unseen" : "seen",
-                                 .speed = "steps/s",
-                                 .time = "time"}));
+  std::string line = absl::StrCat(
+      "  ", PadRight("trial", layout.label), "  ", PadRight("state", kWord),
+      Join(layout,
+           {"progress", "step", "loss", layout.unseen ? "unseen" : "seen", "steps/s", "time"}));
   line.erase(line.find_last_not_of(' ') + 1);
   return palette(Paint::kDim, line);
 }
@@ -163,7 +145,7 @@ std::string TrialLine(const TrialView& trial, const Layout& layout, const LiveLi
   const Look look = LookOf(trial);
   std::string line = absl::StrCat(palette(look.paint, look.sign), " ",
                                   PadRight(Truncate(layout.fit(trial), layout.label), layout.label),
-                                  "  ", palette(look.paint, PadRight(look.word, layout.word)));
+                                  "  ", palette(look.paint, PadRight(look.word, kWord)));
   if (trial.state == v1::FAILED || trial.state == v1::CANCELLED) {
     const int room = options.width - DisplayWidth(line) - 2;
     if (room > 0) absl::StrAppend(&line, "  ", Truncate(trial.reason, room));
@@ -172,23 +154,24 @@ std::string TrialLine(const TrialView& trial, const Layout& layout, const LiveLi
   const bool training = trial.state == v1::RUNNING && trial.phase == v1::TrialProgress::TRAINING;
   const bool evaluating =
       trial.state == v1::RUNNING && trial.phase == v1::TrialProgress::EVALUATING;
-  Cells cells = {.bar = ProgressBar(trial.fraction(), layout.bar, look.paint, palette),
-                 .time = TimeOf(trial, options.now)};
+  Cells cells;
+  cells[kBar] = ProgressBar(trial.fraction(), layout.widths[kBar], look.paint, palette);
+  cells[kTime] = TimeOf(trial, options.now);
   if (evaluating && trial.lengths_total > 0) {
-    cells.steps = absl::StrCat(trial.lengths_done, "/", trial.lengths_total, " lengths");
-    if (DisplayWidth(cells.steps) > layout.steps) {
-      cells.steps = absl::StrCat(trial.lengths_done, "/", trial.lengths_total);
-    }
+    const std::string lengths = absl::StrCat(trial.lengths_done, "/", trial.lengths_total);
+    const bool fits = DisplayWidth(lengths) + 8 <= layout.widths[kSteps];
+    cells[kSteps] = absl::StrCat(lengths, fits ? " lengths" : "");
   } else if (trial.state != v1::QUEUED || trial.steps_done > 0) {
-    cells.steps = absl::StrCat(FormatCount(trial.steps_done), "/", FormatCount(trial.total_steps));
+    cells[kSteps] =
+        absl::StrCat(FormatCount(trial.steps_done), "/", FormatCount(trial.total_steps));
   }
-  if (const auto loss = trial.loss(); loss.has_value()) cells.loss = FormatLoss(*loss);
+  if (const auto loss = trial.loss(); loss.has_value()) cells[kLoss] = FormatLoss(*loss);
   if (!trial.accuracies.empty()) {
     const TrialView::Accuracy& last = trial.accuracies.rbegin()->second;
     const std::optional<double> accuracy = layout.unseen ? last.unseen : last.seen;
-    cells.accuracy = accuracy ? FormatAccuracy(trial, *accuracy, "%") : "–";
+    cells[kAccuracy] = accuracy ? FormatAccuracy(trial, *accuracy, "%") : "–";
   }
-  if (training && trial.steps_per_second > 0) cells.speed = FormatRate(trial.steps_per_second);
+  if (training && trial.steps_per_second > 0) cells[kSpeed] = FormatRate(trial.steps_per_second);
   line += Join(layout, cells);
   line.erase(line.find_last_not_of(' ') + 1);
   return line;
