@@ -208,26 +208,19 @@ Table MakeAccuracyTable(const AccuracySummary& summary, int width, bool with_spa
                             double AccuracyRow::*mean, Table::Group& group_heading) {
     if (lengths.empty()) return;
     group_heading.first = columns.size();
-    bool first = true;
     const std::vector<LengthGroup> groups = GroupLengths(lengths.size(), most);
-    if (groups.size() == 1) {
-      // A single group equals the mean, which is shown once.
-      accuracy_columns.push_back({nullptr, {}, mean});
-      columns.push_back({.header = GroupName(lengths, groups[0]),
-                         .align = Table::Align::kRight,
-                         .rule_before = true});
-      group_heading.last = group_heading.first;
-      return;
-    }
+    // A single group equals the mean, which is shown once.
+    const bool is_mean = groups.size() == 1;
     for (const LengthGroup group : groups) {
-      accuracy_columns.push_back({&lengths, group, nullptr});
+      accuracy_columns.push_back({&lengths, group, is_mean ? mean : nullptr});
       columns.push_back({.header = GroupName(lengths, group),
                          .align = Table::Align::kRight,
-                         .rule_before = first});
-      first = false;
+                         .rule_before = group.begin == 0});
     }
-    accuracy_columns.push_back({nullptr, {}, mean});
-    columns.push_back({.header = "mean", .align = Table::Align::kRight});
+    if (!is_mean) {
+      accuracy_columns.push_back({nullptr, {}, mean});
+      columns.push_back({.header = "mean", .align = Table::Align::kRight});
+    }
     group_heading.last = columns.size() - 1;
   };
   add_side(seen, seen_room, &AccuracyRow::seen, seen_heading);

@@ -59,19 +59,9 @@ Glyph FirstGlyph(absl::string_view text) {
     while (end < text.size() && (text[end] < 0x40 || text[end] > 0x7E)) ++end;
     return {std::min(end + 1, text.size()), 0};
   }
-  size_t length = 1;
-  uint32_t code_point = byte;
-  if (byte >= 0xF0) {
-    length = 4;
-    code_point = byte & 0x07;
-  } else if (byte >= 0xE0) {
-    length = 3;
-    code_point = byte & 0x0F;
-  } else if (byte >= 0xC0) {
-    length = 2;
-    code_point = byte & 0x1F;
-  }
+  const size_t length = byte >= 0xF0 ? 4 : byte >= 0xE0 ? 3 : byte >= 0xC0 ? 2 : 1;
   if (length > text.size()) return {text.size(), 1};
+  uint32_t code_point = length == 1 ? byte : byte & (0x7F >> length);
   for (size_t i = 1; i < length; ++i) code_point = code_point << 6 | (text[i] & 0x3F);
   return {length, CodePointWidth(code_point)};
 }
