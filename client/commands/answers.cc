@@ -7,7 +7,6 @@
 #include "absl/strings/str_join.h"
 #include "client/commands/commands.h"
 #include "client/commands/local_training.h"
-#include "client/display/numbers.h"
 #include "client/display/table.h"
 #include "platform/printable_text.h"
 #include "platform/status_macros.h"

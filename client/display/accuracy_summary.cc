@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/algorithm/container.h"
 #include "absl/strings/str_format.h"
 #include "client/display/numbers.h"
 #include "client/display/records.h"

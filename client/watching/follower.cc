@@ -14,6 +14,12 @@ using platform::MutexLock;
 // Read-ahead limit. A full queue stops reading, and back-pressure pauses the server's cursor.
 constexpr size_t kMostWaiting = 64;
 
+// Before the second try. Doubles with each try, up to the longest.
+constexpr absl::Duration kFirstBackoff = absl::Milliseconds(200);
+constexpr absl::Duration kLongestBackoff = absl::Seconds(5);
+// A stream is reopened after this long.
+constexpr absl::Duration kStreamLifetime = absl::Minutes(10);
+
 // Maximum retries in a row that a busy server asks for.
 constexpr int kMostRefusals = 30;
 
@@ -88,13 +94,11 @@ void Follower::Run() {
   request.set_log_only(options_.log_only);
   bool ever_answered = false;
   bool caught_up = false;
-  int failures = 0;
   int refusals = 0;
-  absl::Duration backoff = options_.first_backoff;
+  absl::Duration backoff = kFirstBackoff;
   absl::Status status;
   while (true) {
-    const std::unique_ptr<Connection::Stream> stream =
-        connection_.Watch(request, options_.stream_lifetime);
+    const std::unique_ptr<Connection::Stream> stream = connection_.Watch(request, kStreamLifetime);
     {
       MutexLock lock(mutex_);
       // The destructor cancels only a stream that it finds in stream_, and may have run before.
@@ -105,9 +109,8 @@ void Follower::Run() {
     bool wanted = true;
     while (wanted && stream->Next(response)) {
       ever_answered = true;
-      failures = 0;
       refusals = 0;
-      backoff = options_.first_backoff;
+      backoff = kFirstBackoff;
       // Drops duplicates, whatever the server sends.
       auto& events = *response.mutable_events();
       events.erase(std::remove_if(events.begin(), events.end(),
@@ -138,15 +141,13 @@ void Follower::Run() {
     const bool refused = delay > absl::ZeroDuration() && ++refusals <= kMostRefusals;
     if (status.ok() || !MayPass(status) || !(ever_answered || refused)) break;
     if (absl::IsDeadlineExceeded(status)) continue;  // the stream's own lifetime
-    ++failures;
-    if (options_.tries > 0 && failures >= options_.tries) break;
     {
       MutexLock lock(mutex_);
       broken_ = status;
       changed_.NotifyAll();
     }
     if (!Pause(std::max(backoff, delay))) break;
-    backoff = std::min(2 * backoff, options_.longest_backoff);
+    backoff = std::min(2 * backoff, kLongestBackoff);
   }
   MutexLock lock(mutex_);
   end_ = status;

@@ -16,7 +16,8 @@
 namespace lengthwise::client {
 
 // Reads on a thread of its own. After a broken stream it calls again from the last `next_position`
-// with exponential backoff, and drops duplicate events. The methods are for one thread.
+// with exponential backoff, and drops duplicate events. Before the first response it gives up after
+// one try. The methods are for one thread.
 class Follower {
  public:
   struct Options {
@@ -25,14 +26,6 @@ class Follower {
     int64_t start_position = 0;
     bool include_progress = true;
     bool log_only = false;
-    // Backoff before the second try, and its maximum. It doubles with each try.
-    absl::Duration first_backoff = absl::Milliseconds(200);
-    absl::Duration longest_backoff = absl::Seconds(5);
-    // Failed tries in a row before it gives up; 0: never. Each response resets the count. Before
-    // the first response it gives up after one try.
-    int tries = 0;
-    // A stream is reopened after this long.
-    absl::Duration stream_lifetime = absl::Minutes(10);
   };
 
   // `connection` must outlive the follower.

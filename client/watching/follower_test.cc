@@ -21,12 +21,9 @@ struct Everything {
   absl::Status end;
 };
 
-Everything ReadToEnd(FaultyServer& server, int tries = 0) {
+Everything ReadToEnd(FaultyServer& server) {
   Connection connection(server.address());
-  Follower follower(connection, {.experiment = "experiments/e-1",
-                                 .first_backoff = absl::Milliseconds(1),
-                                 .longest_backoff = absl::Milliseconds(5),
-                                 .tries = tries});
+  Follower follower(connection, {.experiment = "experiments/e-1"});
   Everything everything;
   const absl::Time deadline = absl::Now() + absl::Seconds(30);
   while (absl::Now() < deadline) {
@@ -94,17 +91,6 @@ TEST(FollowerTest, PermanentErrorEndsTheStream) {
   server.AnswerWatchOnce({Response({1}, true)}, {grpc::StatusCode::NOT_FOUND, "deleted"});
   const Everything everything = ReadToEnd(server);
   EXPECT_TRUE(absl::IsNotFound(everything.end)) << everything.end;
-}
-
-TEST(FollowerTest, GivesUpAfterTheGivenTries) {
-  FaultyServer server;
-  const grpc::Status broken(grpc::StatusCode::UNAVAILABLE, "gone");
-  server.AnswerWatchOnce({Response({1}, true)}, broken);
-  server.AnswerWatchOnce({}, broken);
-  server.AnswerWatchOnce({}, broken);
-  const Everything everything = ReadToEnd(server, 3);
-  EXPECT_TRUE(absl::IsUnavailable(everything.end)) << everything.end;
-  EXPECT_EQ(server.Requests<v1::WatchExperimentRequest>("WatchExperiment").size(), 3u);
 }
 
 }  // namespace
