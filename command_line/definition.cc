@@ -258,7 +258,6 @@ std::string WithUnderscores(const std::string& argument) {
 Option Option::Required() const { return Option(option_->required()); }
 Option Option::Group(Text heading) const { return Option(option_->group(heading)); }
 Option Option::ShowDefault() const { return Option(option_->capture_default_str()); }
-Option Option::ShowDefault(Text text) const { return Option(option_->default_str(text)); }
 Option Option::Environment(Text variable) const { return Option(option_->envname(variable)); }
 Option Option::Needs(Option other) const { return Option(option_->needs(other.option_)); }
 

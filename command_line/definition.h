@@ -28,9 +28,8 @@ class Option {
   Option Required() const;
   // Sets the option's heading in help texts. Empty: help and completion do not show the option.
   Option Group(const std::string& heading) const;
-  // Shows the variable's value, or `text`, as the default.
+  // Shows the variable's value as the default.
   Option ShowDefault() const;
-  Option ShowDefault(const std::string& text) const;
   // Takes the value of this environment variable if the command line has none.
   Option Environment(const std::string& variable) const;
   // Rejects the option without `other`.
