@@ -32,8 +32,6 @@ TerminalSize GetTerminalSize() {
   return size;
 }
 
-bool OutputIsTerminal() { return isatty(STDOUT_FILENO) == 1; }
-
 namespace {
 
 // A code point, or an escape sequence, which has no width.

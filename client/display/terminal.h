@@ -20,9 +20,6 @@ struct TerminalSize {
 // by 24.
 TerminalSize GetTerminalSize();
 
-// Returns true if standard output is a terminal.
-bool OutputIsTerminal();
-
 // Columns that UTF-8 text takes in a terminal. Escape sequences have no width.
 int DisplayWidth(absl::string_view text);
 
