@@ -1,7 +1,8 @@
 // `lengthwise doctor`: checks an installation and says how to fix it.
 #include <cstdlib>
-#include <utility>
+#include <iterator>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
@@ -37,10 +38,6 @@ Look LookOf(Verdict verdict) {
     default:
       return {"fail", "✗", Paint::kRed};
   }
-}
-
-void Add(Findings& findings, Findings more) {
-  for (Finding& finding : more) findings.push_back(std::move(finding));
 }
 
 ProgramVersion Self() {
@@ -101,8 +98,8 @@ absl::StatusOr<int> Doctor(Program& program) {
   const absl::StatusOr<rpc::Settings> settings = program.Settings();
   Findings findings = InspectSettings(settings, getenv);
   if (settings.ok()) {
-    Add(findings, InspectCredentials(*settings, absl::Now()));
-    Add(findings, AskServer(*settings));
+    absl::c_move(InspectCredentials(*settings, absl::Now()), std::back_inserter(findings));
+    absl::c_move(AskServer(*settings), std::back_inserter(findings));
   }
   findings.push_back(InspectProgram(
       "server here", FindProgram("lengthwise_server", "server", "LENGTHWISE_SERVER_BINARY"),

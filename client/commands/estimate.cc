@@ -115,6 +115,7 @@ std::vector<double> EstimateSeconds(const specification::Grid& grid,
     // Of each unit of EvaluationWork, or of each evaluation if its work is unknown.
     double evaluation_seconds = 0;
     int count = 0;
+    bool is_used = false;
   };
   const auto work_of = [](const v1::TrialSpecification& specification) {
     const double work = EvaluationWork(specification);
@@ -136,19 +137,17 @@ std::vector<double> EstimateSeconds(const specification::Grid& grid,
   }
   std::vector<double> seconds;
   based_on = 0;
-  std::map<std::string, bool> used;
   for (const specification::GridTrial& trial : grid.trials) {
     const v1::TrialSpecification& planned = trial.pack->specification;
-    const std::string key = CostKey(planned);
-    const auto found = costs.find(key);
+    const auto found = costs.find(CostKey(planned));
     if (found == costs.end()) return {};
-    const Cost& cost = found->second;
+    Cost& cost = found->second;
     double training =
         cost.step_seconds / cost.count * static_cast<double>(planned.training().steps());
     const double limit = planned.training().stop_after_seconds();
     if (limit > 0) training = std::min(training, limit);
     seconds.push_back(training + cost.evaluation_seconds / cost.count * work_of(planned));
-    if (!std::exchange(used[key], true)) based_on += cost.count;
+    if (!std::exchange(cost.is_used, true)) based_on += cost.count;
   }
   return seconds;
 }

@@ -69,26 +69,24 @@ void ExperimentView::AddTrials(const std::vector<v1::Trial>& trials) {
   const std::vector<TrialLabel> labels = TrialLabels(trials);
   std::vector<TrialView> all;
   for (size_t i = 0; i < trials.size(); ++i) {
-    if (const auto known = index_.find(trials[i].name()); known != index_.end()) {
-      all.push_back(std::move(trials_[known->second]));
-      all.back().parts = labels[i];
-      all.back().label = labels[i].Text();
-      continue;
+    TrialView& view = all.emplace_back();
+    const auto known = index_.find(trials[i].name());
+    if (known != index_.end()) {
+      view = std::move(trials_[known->second]);
+    } else {
+      view.name = trials[i].name();
+      view.total_steps = trials[i].specification().training().steps();
+      view.reason = trials[i].reason();
+      view.loss_title = LossTitle(trials[i].specification());
+      if (!from_beginning_) {
+        view.state = trials[i].state();
+        view.worker = trials[i].worker();
+        view.attempt = trials[i].attempt();
+        view.steps_done = trials[i].checkpoint_step();
+      }
     }
-    TrialView view;
-    view.name = trials[i].name();
     view.parts = labels[i];
     view.label = labels[i].Text();
-    view.total_steps = trials[i].specification().training().steps();
-    view.reason = trials[i].reason();
-    view.loss_title = LossTitle(trials[i].specification());
-    if (!from_beginning_) {
-      view.state = trials[i].state();
-      view.worker = trials[i].worker();
-      view.attempt = trials[i].attempt();
-      view.steps_done = trials[i].checkpoint_step();
-    }
-    all.push_back(std::move(view));
   }
   trials_ = std::move(all);
   index_.clear();
