@@ -103,7 +103,12 @@ std::vector<v1::Worker> Fleet::List(absl::Time now) {
   platform::MutexLock lock(mutex_);
   Forget(now);
   std::vector<v1::Worker> workers;
-  for (const auto& [id, entry] : workers_) workers.push_back(entry.worker);
+  size_t bytes = 0;
+  for (const auto& [id, entry] : workers_) {
+    v1::Worker& worker = workers.emplace_back(entry.worker);
+    bytes += worker.ByteSizeLong();
+    if (bytes > kMostListBytes) worker.clear_provenance();
+  }
   return workers;
 }
 

@@ -3,6 +3,7 @@
 #ifndef LENGTHWISE_SERVER_COORDINATION_FLEET_H_
 #define LENGTHWISE_SERVER_COORDINATION_FLEET_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -24,6 +25,9 @@ namespace lengthwise::server {
 // `wall` is the time shown to users.
 class Fleet {
  public:
+  // A list describes workers as long as it has no more bytes.
+  static constexpr size_t kMostListBytes = 16 << 20;
+
   // A principal has at most this number of workers that are not evicted.
   explicit Fleet(int64_t most_of_a_principal = 20'000) : most_(most_of_a_principal) {}
 
@@ -42,7 +46,7 @@ class Fleet {
   // True of a call that the process made before its last one, which overtook it.
   bool HasStopped(absl::string_view worker, absl::string_view session, int64_t number);
   // Evicts workers not heard from for an hour (stopped ones: ten minutes) and returns the others,
-  // by id. Does not set `alive` and `trials`.
+  // by id, those beyond kMostListBytes without their provenance. Does not set `alive` and `trials`.
   std::vector<v1::Worker> List(absl::Time now);
   // Evicts as List does and returns the newest measurements of the others, by id.
   std::vector<monitoring::WorkerSample> Samples(absl::Time now);

@@ -1,7 +1,9 @@
 #include "server/coordination/fleet.h"
 
 #include <string>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 
 namespace lengthwise::server {
@@ -46,6 +48,25 @@ TEST(FleetTest, StoppedWorkersLeaveRoomAfterTenMinutes) {
   fleet.Stop("a", "", 1, "");
   EXPECT_FALSE(Register(fleet, "ada", "b", absl::Minutes(9)).ok());
   EXPECT_TRUE(Register(fleet, "ada", "b", absl::Minutes(11)).ok());
+}
+
+// 20,000 workers may describe themselves with 4 KiB each, and any viewer may ask for the list.
+TEST(FleetTest, LongListDescribesNotAllWorkers) {
+  Fleet fleet;
+  v1::WorkerDescription description;
+  description.mutable_provenance()->set_host(std::string(4000, 'x'));
+  for (int i = 0; i < 5000; ++i) {
+    description.set_worker_id(absl::StrCat("worker-", i));
+    EXPECT_TRUE(fleet.Register(description, "ada", kStart, kStart).ok());
+  }
+  const std::vector<v1::Worker> workers = fleet.List(kStart);
+  ASSERT_EQ(workers.size(), 5000u);
+  size_t bytes = 0;
+  for (const v1::Worker& worker : workers) bytes += worker.provenance().ByteSizeLong();
+  EXPECT_GT(bytes, Fleet::kMostListBytes - 400'000);
+  EXPECT_LE(bytes, Fleet::kMostListBytes);
+  EXPECT_FALSE(workers.back().has_provenance());
+  EXPECT_FALSE(workers.back().worker_id().empty());
 }
 
 }  // namespace
