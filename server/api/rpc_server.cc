@@ -20,15 +20,15 @@
 namespace lengthwise::server {
 namespace {
 
-// Maximum number of streams on a connection. The edge allows a client fewer until one of its calls
-// was admitted.
-constexpr int kMaxStreams = 8192;
 constexpr int kMaxMetadataBytes = 16 << 10;
 // Maximum number of workers' uploads. Enough for a large fleet that drains at once: a worker gives
 // up an upload that makes no progress, so it must not wait for its turn.
 constexpr int kWorkerUploads = 16'384;
 // Maximum number of open streams of a fleet: ten thousand workers have about four each.
 constexpr int64_t kFleetStreams = 65'536;
+// Of one connection of workers with a token: a worker has one, with about four. A call needs up to
+// 16 KB until its answer is read.
+constexpr int64_t kWorkerStreams = 16;
 // Bytes that a stream may send before its handler reads them. gRPC would let the window grow to 32
 // MiB, and keeps what nobody reads: an empty message, of five bytes, in seventy. It opens the
 // window for the rest of a message that a handler waits for.
@@ -48,6 +48,7 @@ Edge::Account AccountOf(const Caller& caller, double calls) {
   if (is_fleet) {
     account.name += " and its workers";
     account.limits.most_streams = kFleetStreams;
+    if (caller.role == v1::WORKER) account.limits.most_streams_of_a_connection = kWorkerStreams;
     return account;
   }
   account.most_connections = 0.5;
@@ -95,7 +96,7 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(Options options, Cor
         grpc::InsecureServerCredentials());
   }
   builder.SetMaxReceiveMessageSize(rpc::kMaxMessageBytes);
-  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxStreams);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, FrameGuard::Principal::kMostStreams);
   builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kMaxMetadataBytes);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, kUnreadBytes);

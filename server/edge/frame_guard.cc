@@ -14,11 +14,12 @@ namespace {
 // RFC 9113, sections 3.4, 4.1, 6 and 7.
 constexpr absl::string_view kPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 constexpr size_t kHeaderBytes = 9;
-constexpr uint8_t kData = 0, kHeaders = 1, kRstStream = 3, kGoAway = 7, kWindowUpdate = 8,
-                  kContinuation = 9;
+constexpr uint8_t kData = 0, kHeaders = 1, kRstStream = 3, kSettings = 4, kGoAway = 7,
+                  kWindowUpdate = 8, kContinuation = 9;
 constexpr uint8_t kEndStream = 1, kEndHeaders = 4, kPadded = 8, kPriority = 32;
 constexpr size_t kPriorityBytes = 5;
 constexpr uint32_t kNoError = 0, kCancel = 8, kEnhanceYourCalm = 11;
+constexpr absl::string_view kMaxConcurrentStreams("\0\3", 2);
 // Before each gRPC message: one byte of flags and four of its length.
 constexpr int kPrefixBytes = 5;
 // What gRPC needs for a DATA frame beside its bytes.
@@ -134,7 +135,9 @@ absl::StatusOr<bool> FrameGuard::MayBegin(const Frame& frame, absl::Time now) {
       }
       if (frame.type == kContinuation) return true;
       if (frame.stream <= last_stream_) return Take(control_bucket_, now);
-      if (!is_trusted() && open_streams() >= limits_.streams) return false;
+      const int64_t most =
+          is_trusted() ? principal_->most_streams_of_a_connection : limits_.streams;
+      if (open_streams() >= most) return false;
       return is_trusted() ? TakeStream(now) : Take(streams_bucket_, now);
     }
     case kData:
@@ -233,6 +236,11 @@ absl::Status FrameGuard::EndBlock(std::string& to_server) {
     } else if (asks && status.ok()) {
       principal_ = *std::move(principal);
       principal_->open_streams += open_streams();
+      const auto most = static_cast<uint32_t>(principal_->most_streams_of_a_connection);
+      if (most < Principal::kMostStreams) {
+        AppendFrame(kSettings, 0, 0, absl::StrCat(kMaxConcurrentStreams, BigEndian(most)),
+                    own_frames_);
+      }
     }
     if (!status.ok() || stream == streams_.end()) {
       withheld_ = true;

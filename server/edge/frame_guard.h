@@ -46,8 +46,12 @@ class FrameGuard {
   // What the trusted connections of one principal share: more connections bring no more of it.
   struct Principal {
     static constexpr double kStreamRate = 20'000, kStreamBurst = 2'000;
+    // gRPC's limit of a connection.
+    static constexpr int kMostStreams = 8192;
 
-    int64_t most_streams = 8192;
+    int64_t most_streams = kMostStreams;
+    // Of one connection, which waits until one ends. If fewer, its client is told.
+    int64_t most_streams_of_a_connection = kMostStreams;
     // Bytes of a message, without the five-byte prefix.
     int64_t most_message_bytes = 8 << 20;
     platform::TokenBucket new_streams{kStreamRate, kStreamBurst};

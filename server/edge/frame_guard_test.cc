@@ -213,6 +213,26 @@ TEST_F(FrameGuardTest, PrincipalHasSoManyStreamsOnAllConnections) {
   EXPECT_EQ(ada->open_streams, 2);
 }
 
+// A worker has one connection with a few calls, so thousands of calls on one need no room.
+TEST_F(FrameGuardTest, ConnectionOfAPrincipalHasSoManyStreams) {
+  const auto fleet = std::make_shared<Principal>(Principal{.most_streams_of_a_connection = 2});
+  FrameGuard guard(Small(), [&](absl::string_view, absl::string_view) {
+    return absl::StatusOr<std::shared_ptr<Principal>>(fleet);
+  });
+  std::string seen, told;
+  const std::string two = absl::StrCat(kPreface, CallWith("good", 1), CallWith("good", 3));
+  const std::string third = CallWith("good", 5);
+  EXPECT_EQ(*guard.FromClient(two + third, now_, seen), two.size());
+  // It waits for no time: a stream must end first.
+  EXPECT_EQ(guard.retry_at(), absl::InfiniteFuture());
+  guard.FromServer(Frame(kSettings, 0, 0), told);
+  // MAX_CONCURRENT_STREAMS, so that an honest client does not send what waits.
+  EXPECT_EQ(told, Frame(kSettings, 0, 0) + Frame(kSettings, 0, 0, Number(3, 2) + Number(2, 4)));
+  guard.FromServer(ResetOf(3), told);
+  EXPECT_EQ(*guard.FromClient(third, now_, seen), third.size());
+  EXPECT_EQ(seen, two + third);
+}
+
 TEST_F(FrameGuardTest, ConnectionsOfAPrincipalTakeTurns) {
   const auto ada = std::make_shared<Principal>(
       Principal{.new_streams = platform::TokenBucket(/*rate=*/1, /*burst=*/1)});

@@ -74,12 +74,12 @@ class FloodsTest(unittest.TestCase):
     def test_neighbours_who_read_nothing_take_bounded_memory(self) -> None:
         for name in ("neighbours_tiny", "neighbours_requests", "neighbours_small_answers", "neighbours_catalogue",
                      "neighbours_descriptors", "neighbours_long_answers", "neighbours_watchers", "neighbours_fields",
-                     "neighbours_metadata", "neighbours_resets"):  # fmt: skip
+                     "neighbours_metadata", "neighbours_resets", "neighbours_reflection"):  # fmt: skip
             self.check(self.flood([name], scale=0.2, max_mb=500))
         self.check(self.flood(["neighbours_pages"], scale=0.2, max_mb=300))
 
     def test_workers_take_bounded_memory(self) -> None:
-        for name in ("workers_calls", "workers_events", "workers_uploads"):
+        for name in ("workers_calls", "workers_events", "workers_uploads", "workers_leases"):
             self.check(self.flood([name], scale=0.2, max_mb=500))
 
     def test_key_updates_delay_nobody_for_long(self) -> None:
