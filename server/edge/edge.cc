@@ -315,14 +315,11 @@ void Edge::Run() {
       if (now >= stop_at || connections_.empty()) return;
       until = std::min(until, stop_at);
     }
-    int timeout = -1;
-    if (!ready_.empty() || until <= now) {
-      timeout = 0;
-    } else if (until != absl::InfiniteFuture()) {
-      timeout = static_cast<int>(
-          std::min<int64_t>(absl::ToInt64Milliseconds(until - now) + 1, 1'000'000));
-    }
-    const int count = epoll_wait(epoll_.get(), events.data(), events.size(), timeout);
+    if (!ready_.empty()) until = now;
+    const auto timeout = std::max(until - now, absl::ZeroDuration());
+    const int count = epoll_wait(
+        epoll_.get(), events.data(), events.size(),
+        static_cast<int>(absl::ToInt64Milliseconds(absl::Ceil(timeout, absl::Milliseconds(1)))));
 
     const std::vector<uint64_t> ready = std::exchange(ready_, {});
     for (int i = 0; i < count; ++i) {
