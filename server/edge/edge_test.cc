@@ -361,12 +361,14 @@ TEST(Edge, DefaultLimitsAreDocumented) {
   EXPECT_EQ(options.untrusted_connections, 512);
   EXPECT_EQ(options.untrusted_connections_per_address, 128);
   EXPECT_EQ(options.message_bytes, 256 << 20);
-  EXPECT_EQ(options.limits.streams, 16);
-  EXPECT_EQ(options.limits.stream_rate, 20);
+  EXPECT_EQ(options.limits.stranger.most_streams_of_a_connection, 16);
+  EXPECT_EQ(options.limits.stranger.most_message_bytes, 256);
+  platform::TokenBucket streams = options.limits.stranger.new_streams;
+  EXPECT_EQ(streams.Take(absl::UnixEpoch(), 50), absl::ZeroDuration());
+  EXPECT_EQ(streams.Take(absl::UnixEpoch()), absl::Milliseconds(50));
   EXPECT_EQ(Edge::Account().limits.most_streams, 8192);
   EXPECT_EQ(FrameGuard::Principal::kStreamRate, 20'000);
   EXPECT_EQ(Edge::Account().limits.most_message_bytes, 8 << 20);
-  EXPECT_EQ(options.limits.health_message_bytes, 256);
   EXPECT_EQ(options.limits.control_rate, 100);
   EXPECT_EQ(options.limits.header_bytes, 16 << 10);
 }

@@ -73,13 +73,11 @@ std::string Answer(const absl::Status& status) {
 FrameGuard::FrameGuard(const Limits& limits, Admit admit)
     : limits_(limits),
       admit_(std::move(admit)),
-      streams_bucket_(limits.stream_rate, limits.stream_burst),
+      principal_(std::make_shared<Principal>(limits.stranger)),
       control_bucket_(limits.control_rate, limits.control_burst),
       headers_(std::make_unique<HeaderReader>()) {}
 
-FrameGuard::~FrameGuard() {
-  if (is_trusted()) principal_->open_streams -= open_streams();
-}
+FrameGuard::~FrameGuard() { principal_->open_streams -= open_streams(); }
 
 FrameGuard::Frame FrameGuard::Parse(const char* header) {
   Frame frame;
@@ -135,10 +133,7 @@ absl::StatusOr<bool> FrameGuard::MayBegin(const Frame& frame, absl::Time now) {
       }
       if (frame.type == kContinuation) return true;
       if (frame.stream <= last_stream_) return Take(control_bucket_, now);
-      const int64_t most =
-          is_trusted() ? principal_->most_streams_of_a_connection : limits_.streams;
-      if (open_streams() >= most) return false;
-      return is_trusted() ? TakeStream(now) : Take(streams_bucket_, now);
+      return open_streams() < principal_->most_streams_of_a_connection && TakeStream(now);
     }
     case kData:
       // Strangers have nothing to send but a health check's small message.
@@ -166,7 +161,7 @@ void FrameGuard::BeginClientFrame(const Frame& frame) {
     if (block_opens_stream_) {
       last_stream_ = frame.stream;
       streams_.try_emplace(frame.stream);
-      if (is_trusted()) ++principal_->open_streams;
+      ++principal_->open_streams;
     }
   }
   if (frame.type == kContinuation) block_bytes_ += kHeaderBytes;
@@ -231,9 +226,8 @@ absl::Status FrameGuard::EndBlock(std::string& to_server) {
   if (!is_trusted()) {
     const auto stream = streams_.find(id);
     const absl::Status status = principal.status();
-    if (block_opens_stream_ && !asks) {
-      stream->second.is_health_check = true;
-    } else if (asks && status.ok()) {
+    if (asks && status.ok()) {
+      is_trusted_ = true;
       principal_ = *std::move(principal);
       principal_->open_streams += open_streams();
       const auto most = static_cast<uint32_t>(principal_->most_streams_of_a_connection);
@@ -259,7 +253,7 @@ void FrameGuard::CloseStream(uint32_t id) {
   if (found == streams_.end()) return;
   held_bytes_ -= found->second.held + found->second.block;
   streams_.erase(found);
-  if (is_trusted()) --principal_->open_streams;
+  --principal_->open_streams;
 }
 
 void FrameGuard::Refuse(uint32_t id, const absl::Status& status) {
@@ -271,9 +265,8 @@ void FrameGuard::Refuse(uint32_t id, const absl::Status& status) {
 }
 
 void FrameGuard::TakeMessageBytes(Stream& stream, absl::string_view bytes) {
-  const int64_t most =
-      stream.is_health_check ? limits_.health_message_bytes : principal_->most_message_bytes;
-  const int most_messages = stream.is_health_check ? 1 : kMostTinyMessages;
+  const int64_t most = principal_->most_message_bytes;
+  const int most_messages = is_trusted() ? kMostTinyMessages : 1;
   while (!bytes.empty() && stream.refusal.ok()) {
     if (stream.prefix < kPrefixBytes) {
       if (stream.prefix > 0) stream.size = stream.size << 8 | static_cast<uint8_t>(bytes[0]);
@@ -289,7 +282,7 @@ void FrameGuard::TakeMessageBytes(Stream& stream, absl::string_view bytes) {
     stream.received += static_cast<int64_t>(part);
     bytes.remove_prefix(part);
     if (stream.received == stream.size) {
-      const bool is_tiny = stream.size < kTinyData || stream.is_health_check;
+      const bool is_tiny = stream.size < kTinyData || !is_trusted();
       if (is_tiny && ++stream.messages > most_messages) {
         stream.refusal = absl::ResourceExhaustedError(
             absl::StrCat("such a call has at most ", most_messages, " small messages"));

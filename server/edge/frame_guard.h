@@ -43,7 +43,8 @@ namespace lengthwise::server {
 // A pure object: no sockets, time is an argument. Not thread-safe.
 class FrameGuard {
  public:
-  // What the trusted connections of one principal share: more connections bring no more of it.
+  // What the trusted connections of one principal share: more connections bring no more of it. An
+  // untrusted connection has one for itself.
   struct Principal {
     static constexpr double kStreamRate = 20'000, kStreamBurst = 2'000;
     // gRPC's limit of a connection.
@@ -62,20 +63,15 @@ class FrameGuard {
 
   // Limits per connection.
   struct Limits {
-    // Open streams. A connection that opens another one waits until one ends. Those of trusted
-    // connections, and the next two: Principal.
-    int64_t streams = 16;
-    // New streams per second, and largest burst.
-    double stream_rate = 20;
-    double stream_burst = 50;
+    // Before trust.
+    Principal stranger = {
+        .most_streams_of_a_connection = 16, .most_message_bytes = 256, .new_streams = {20, 50}};
     // SETTINGS, PING, PRIORITY, unknown frames, tiny ones of DATA and resets of streams that are
     // not open, per second, and largest burst. Before trust, WINDOW_UPDATE and all DATA too.
     double control_rate = 100;
     double control_burst = 500;
     // Bytes of a header block, HEADERS and its CONTINUATION frames, and of the fields in it.
     int64_t header_bytes = 16 << 10;
-    // Bytes of the one message of a health check before trust.
-    int64_t health_message_bytes = 256;
   };
 
   // Checks the credentials of a call, "package.Service/Method" and the header "authorization". Its
@@ -87,9 +83,9 @@ class FrameGuard {
   FrameGuard(const Limits& limits, Admit admit);
   ~FrameGuard();
 
-  bool is_trusted() const { return principal_ != nullptr; }
+  bool is_trusted() const { return is_trusted_; }
   // Null before trust.
-  Principal* principal() const { return principal_.get(); }
+  Principal* principal() const { return is_trusted_ ? principal_.get() : nullptr; }
 
   // Takes a prefix of `bytes` from the client and appends the part that gRPC may see to
   // `to_server`. Returns the prefix's length. The caller passes the other bytes again, before the
@@ -127,7 +123,6 @@ class FrameGuard {
     bool client_ended = false;
     bool server_answered = false;
     bool server_ended = false;
-    bool is_health_check = false;  // of an untrusted connection
     // Why its message is not accepted: the stream ends with the current frame.
     absl::Status refusal;
   };
@@ -159,9 +154,9 @@ class FrameGuard {
 
   const Limits limits_;
   const Admit admit_;
+  bool is_trusted_ = false;
   std::shared_ptr<Principal> principal_;
   std::optional<absl::Time> turn_;  // of the next stream, which waits
-  platform::TokenBucket streams_bucket_;
   platform::TokenBucket control_bucket_;
   absl::Time retry_at_ = absl::InfiniteFuture();
 

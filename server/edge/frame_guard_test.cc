@@ -52,11 +52,10 @@ class FrameGuardTest : public testing::Test {
  protected:
   static FrameGuard::Limits Small() {
     FrameGuard::Limits limits;
-    limits.streams = 3;
-    limits.stream_rate = 1;
-    limits.stream_burst = 10;
+    limits.stranger.most_streams_of_a_connection = 3;
+    limits.stranger.most_message_bytes = 100;
+    limits.stranger.new_streams = {/*rate=*/1, /*burst=*/10};
     limits.header_bytes = 200;
-    limits.health_message_bytes = 100;
     return limits;
   }
   using Principal = FrameGuard::Principal;
