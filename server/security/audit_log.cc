@@ -7,7 +7,6 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
 #include "nlohmann/json.hpp"
 #include "platform/log.h"
@@ -54,12 +53,6 @@ std::string Harmless(absl::string_view text) {
   return result;
 }
 
-// "ipv6:%5B::1%5D:7070" -> "[::1]:7070".
-std::string Address(absl::string_view peer) {
-  if (!absl::ConsumePrefix(&peer, "ipv4:")) absl::ConsumePrefix(&peer, "ipv6:");
-  return absl::StrReplaceAll(peer, {{"%5B", "["}, {"%5D", "]"}, {"%25", "%"}});
-}
-
 }  // namespace
 
 std::string FormatAuditLine(const AuditRecord& record) {
@@ -73,7 +66,7 @@ std::string FormatAuditLine(const AuditRecord& record) {
   set("role", caller.role == v1::ROLE_UNSPECIFIED ? "" : RoleName(caller.role));
   set("token_id", caller.token_id);
   if (!caller.token_maker.empty()) line["token_maker"] = caller.token_maker;
-  line["peer"] = Harmless(Address(record.peer));
+  line["peer"] = Harmless(record.peer);
   line["method"] = std::string(absl::StripPrefix(record.method, "lengthwise.v1."));
   if (!record.resource.empty()) line["resource"] = Harmless(record.resource);
   if (!record.made.empty()) line["made"] = Harmless(record.made);

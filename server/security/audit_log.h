@@ -33,7 +33,7 @@ struct AuditRecord {
   absl::Time time;
   // Without a principal: unknown.
   Caller caller;
-  // As gRPC formats it: "ipv4:10.0.0.7:41234".
+  // "10.0.0.7:41234".
   std::string peer;
   // "lengthwise.v1.ExperimentService/CancelExperiment".
   std::string method;

@@ -25,7 +25,7 @@ using ::testing::Not;
 AuditRecord ARecord() {
   return {.time = absl::FromUnixMicros(1'700'000'000'000'001),
           .caller = {.principal = "ada", .role = v1::SUBMITTER, .token_id = "0123456789ab"},
-          .peer = "ipv4:10.0.0.7:41234",
+          .peer = "10.0.0.7:41234",
           .method = "lengthwise.v1.ExperimentService/CancelExperiment",
           .resource = "experiments/table1-1"};
 }
@@ -39,7 +39,7 @@ TEST(AuditLine, DescribesTheCall) {
             "\n");
   AuditRecord refused = ARecord();
   refused.caller = {};
-  refused.peer = "ipv6:%5B::1%5D:7070";
+  refused.peer = "[::1]:7070";
   refused.outcome = absl::UnauthenticatedError("no token");
   refused.suppressed = 3;
   EXPECT_THAT(FormatAuditLine(refused),
