@@ -26,6 +26,8 @@ from lengthwise.published import (
     PublishedTable,
     Quantity,
     Substitute,
+    depends_on_max_position,
+    drawn_by,
     network_with,
     parameter_of,
     steps_per_epoch,
@@ -453,10 +455,8 @@ class _Comparison:
                 continue
             if self.printed.names_always("encodings"):
                 self.add("encodings", encoding.label or encoding.name, "", "encodings")
-            drawn = parameter_of(encoding, "randomized") is True
-            ignored = set() if drawn else set(_OF_DRAWN_POSITIONS)
-            # Only what draws positions, or learns a vector for each, depends on how many there are.
-            if not drawn and encoding.name != "learned":
+            ignored = set() if drawn_by(encoding) else set(_OF_DRAWN_POSITIONS)
+            if not depends_on_max_position(encoding):
                 ignored.add("max_position")
             self._parameters("encodings", "encodings'", encoding, _nearest(encoding, same, ignored), ignored)
         names = [name for column in self.table.columns for name in _encodings_of(column)]
@@ -482,17 +482,22 @@ class _Comparison:
 def _encodings_of(column: PublishedColumn) -> list[str]:
     """ "randomized_rope", "learned stddev=0.2": as labels of encodings are made."""
     wanted = dict(column.parameters or {})
-    prefix = "randomized_" if wanted.pop("randomized", False) else ""
+    is_subset = wanted.pop("randomized", False)
+    drawn = wanted.pop("positions", "randomized" if is_subset else "")
+    prefix = f"{drawn}_" if drawn else ""
     more = [f" {name}={_format_value(value)}" for name, value in wanted.items() if value != (name in ("sorted", "trained"))]
     return [prefix + name + "".join(more) for name in column.encoding_names or ["any"]]
 
 
 def _nearest(component: Component, papers: Sequence[Component], ignored: Iterable[str]) -> Component:
-    """The paper's component of the same name that differs in the fewest parameters, the first of several."""
+    """The paper's component of the same name and choice of positions that differs in the fewest parameters, the first of
+    several.
+    """
 
-    def distance(paper: Component) -> int:
+    def distance(paper: Component) -> tuple[bool, int]:
         names = set(paper.parameters) & set(component.parameters) - set(ignored)
-        return sum(format_parameter(component, name) != format_parameter(paper, name) for name in names)
+        differing = sum(format_parameter(component, name) != format_parameter(paper, name) for name in names)
+        return drawn_by(paper) != drawn_by(component), differing
 
     return min((paper for paper in papers if paper.name == component.name), key=distance)
 

@@ -59,6 +59,16 @@ def parameter_of(component: Component, name: str) -> Parameter | None:
     return value.number_value if kind == "number_value" else value.string_value
 
 
+def drawn_by(encoding: Component) -> str:
+    """How positions are drawn, as labels begin: "randomized", "uniform_reals". Empty if they are counted."""
+    return str(parameter_of(encoding, "positions") or ("randomized" if parameter_of(encoding, "randomized") else ""))
+
+
+def depends_on_max_position(encoding: Component) -> bool:
+    """True if it limits positions, or is the size of a table: elsewhere it has no effect."""
+    return encoding.name == "learned" or drawn_by(encoding) not in ("", "shift", "augmented")
+
+
 def network_with(
     specification: specification_pb2.ExperimentSpecification, network: Component, encoding: Component
 ) -> Component:

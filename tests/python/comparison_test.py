@@ -749,6 +749,20 @@ class ProtocolTest(ResolvedTest):
         found = self.left_open("randomized_pe/table_1", yaml % ("learned", ""))
         self.assertEqual(found, {"encodings' max_position": "4096: not printed"})
 
+    def test_number_of_positions_matters_where_a_choice_draws_below_it(self):
+        start = "name: x\nprotocol: randomized_positional_encodings\n"
+        for choice, matters in (("uniform_reals", True), ("skips", True), ("shift", False), ("augmented", False)):
+            column = PublishedColumn("own", "Own", Statistic.MAXIMUM, "rope", {"positions": choice})
+            table = dataclasses.replace(published.find("randomized_pe/table_1"), columns=[column])
+            yaml = f"encodings: [{{name: rope, positions: {choice}, max_position: 4096}}]"
+            here = protocol.resolve(self.connection, start + yaml)
+            paper = protocol.resolve(self.connection, start + yaml.replace("[", "[rope, ").replace("4096", "2048"))
+            found = protocol.compare(here, paper, table)
+            self.assertEqual((found.differences, found.outside), ([], []), choice)
+            # The paper prints it of its own choice alone.
+            names = [one.what for one in found.open_fields]
+            self.assertEqual(names, ["encodings' max_position"] if matters else [], choice)
+
     SMALL = "networks: {name: causal_decoder, blocks: 4, heads: 4, d_model: 256, d_ff: 1024}\n"
     STORED = "training: {examples: 30000000, without_replacement: true, data_set_seed: 5}\n"
 

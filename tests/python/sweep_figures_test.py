@@ -31,6 +31,17 @@ class LengthSweepTest(FigureCase):
         experiment.trials = [trial for trial in experiment.trials if trial.specification.weight_seed == 0]
         self.assertNotIn("Points", self.figure("length_sweep", experiment).caption)
 
+    def test_positions_that_are_shifted_have_no_number(self):
+        experiment = plotted()
+        for choice, positions in (("skips", 1024), ("skips", 2048), ("shift", 1024), ("augmented", 2048)):
+            trial = self.sweep_trial(positions, 0)
+            trial.specification.encoding.parameters["positions"].string_value = choice
+            trial.specification.encoding.label = f"{choice}_{positions}"
+            trial.name += choice
+            add(experiment, trial, [1, 1, 0.5])
+        (panel,) = self.figure("length_sweep", experiment).panels
+        self.assertEqual([one.x for one in panel.series if not one.faint], [[1024, 2048]])
+
     def test_explains_sweeps(self):
         experiment = plotted()
         add(experiment, self.sweep_trial(2048, 0), [1, 1, 0.5])

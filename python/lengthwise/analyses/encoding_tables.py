@@ -15,8 +15,8 @@ from lengthwise.analyses.trial_sets import Subject, Trial
 from lengthwise.errors import UsageError
 from lengthwise.models import download_model
 from lengthwise.names import label
-from lengthwise.plots.catalogue import Catalogue, drawn_by
-from lengthwise.published import parameter_of
+from lengthwise.plots.catalogue import Catalogue
+from lengthwise.published import drawn_by, parameter_of
 
 Table = NDArray[numpy.float64]
 WITH_FIXED_TABLES = ("sin_cos", "sin_cos_2d")

@@ -8,17 +8,10 @@ from google.protobuf import struct_pb2
 from lengthwise._proto import catalogue_service_pb2, specification_pb2
 from lengthwise.connection import Connection
 from lengthwise.names import label
+from lengthwise.published import drawn_by
 
 Component = specification_pb2.Component
 Entry = catalogue_service_pb2.CatalogueEntry
-
-
-def drawn_by(encoding: Component) -> str:
-    """How positions are drawn, as labels begin: "randomized", "uniform_reals". Empty if they are counted."""
-    if "positions" in encoding.parameters:
-        return encoding.parameters["positions"].string_value
-    is_subset = "randomized" in encoding.parameters and encoding.parameters["randomized"].bool_value
-    return "randomized" if is_subset else ""
 
 
 def metric_title(metric: str) -> str:

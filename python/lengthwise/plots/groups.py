@@ -10,9 +10,10 @@ from lengthwise import queries
 from lengthwise._proto import event_pb2
 from lengthwise.errors import UsageError
 from lengthwise.names import label
-from lengthwise.plots.catalogue import Component, drawn_by
+from lengthwise.plots.catalogue import Component
 from lengthwise.plots.data import PlottedExperiment, Trial
 from lengthwise.plots.series_style import CHOICES, SeriesStyle, encoding_style, numbered_style, styled_name
+from lengthwise.published import drawn_by
 
 T = TypeVar("T")
 # Higher is better; None if a trial has no score.

@@ -12,7 +12,7 @@ from lengthwise import queries
 from lengthwise.errors import UsageError, refused
 from lengthwise.names import label
 from lengthwise.plots import panels
-from lengthwise.plots.catalogue import Component, drawn_by
+from lengthwise.plots.catalogue import Component
 from lengthwise.plots.data import PlottedExperiment, Trial, experiment_names
 from lengthwise.plots.groups import TrialGroup, group_trials, tasks_of
 from lengthwise.plots.metrics import choose_metric
@@ -20,6 +20,7 @@ from lengthwise.plots.options import Options
 from lengthwise.plots.picture import Panel, Picture, Reference, Series
 from lengthwise.plots.series_style import SeriesStyle, numbered_style
 from lengthwise.protocol import format_parameter
+from lengthwise.published import depends_on_max_position, drawn_by
 
 # Swept parameters of training: name for the user, axis label, and value of a trial.
 _OF_TRAINING: dict[str, tuple[str, Callable[[Trial], float]]] = {
@@ -39,8 +40,8 @@ def _number_of(encoding: Component, parameter: str) -> float | None:
     value = encoding.parameters[parameter]
     if value.WhichOneof("kind") != "number_value":
         return None
-    unused = parameter == "max_position" and "randomized" in encoding.parameters and not drawn_by(encoding)
-    return None if unused and encoding.name != "learned" else value.number_value
+    unused = parameter == "max_position" and not depends_on_max_position(encoding)
+    return None if unused else value.number_value
 
 
 def _differing(groups: Sequence[TrialGroup]) -> list[str]:
