@@ -1,5 +1,5 @@
-// Trains every task and every network of the catalogues, and every choice of positions, for a few
-// steps, from a specification.
+// Trains every task and every network of the catalogues, every choice of positions and every place
+// of a formula for a few steps, from a specification.
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -8,6 +8,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "gtest/gtest.h"
 #include "models/networks/catalogue.h"
 #include "specification/resolve.h"
@@ -26,11 +27,11 @@ constexpr uint64_t kDataSeed = 2;
 struct Pair {
   std::string task, network;
   std::string parameters = {};  // the task's, such as ", operands: 3"
-  std::string positions = {};
+  std::string encoding = {};    // if it is not "none", or "one_hot" for vectors of numbers
 };
 
 void PrintTo(const Pair& pair, std::ostream* out) {
-  *out << pair.task << pair.parameters << ", " << pair.network << " " << pair.positions;
+  *out << pair.task << pair.parameters << ", " << pair.network << " " << pair.encoding;
 }
 
 std::string NetworkFor(tasks::TaskKind kind) {
@@ -46,8 +47,12 @@ std::string NetworkFor(tasks::TaskKind kind) {
   return "encoder";
 }
 
+std::string SinCos(absl::string_view positions) {
+  return absl::StrCat("{name: sin_cos, max_position: 64, positions: ", positions, "}");
+}
+
 // Each task with a network of its kind, each network with a task of its kind, forms of tasks that
-// are not the default, and each choice of positions.
+// are not the default, each choice of positions, and formulas in each place.
 std::vector<Pair> Pairs() {
   std::vector<Pair> pairs;
   for (const tasks::TaskEntry* task : tasks::TaskEntries()) {
@@ -64,13 +69,20 @@ std::vector<Pair> Pairs() {
   pairs.push_back({"decimal_addition", "causal_decoder", ", operands: 3"});
   for (const char* positions :
        {"subset", "uniform_reals", "shift", "augmented", "skips", "subset, draws: per_sequence"}) {
-    pairs.push_back({"bucket_sort", "encoder", "", positions});
+    pairs.push_back({"bucket_sort", "encoder", "", SinCos(positions)});
   }
-  pairs.push_back({"copy_string_text", "causal_decoder", "", "subset, draws: per_sequence"});
+  for (const char* formulas :
+       {"logits: -abs(q - k), embedding: sin(p + c)", "angle: p / (i + 1), magnitude: 0.9^p",
+        "angle: p / (i + 1), scale: s * log(n), parameters: {s: {per: head, initial: 0.4}}"}) {
+    pairs.push_back(
+        {"bucket_sort", "encoder", "", absl::StrCat("{name: formula, ", formulas, "}")});
+  }
+  pairs.push_back(
+      {"copy_string_text", "causal_decoder", "", SinCos("subset, draws: per_sequence")});
   for (const char* coupling : {"digits", "abacus"}) {
     pairs.push_back({"decimal_addition", "causal_decoder",
                      absl::StrCat(", index_hints: false, coupling: ", coupling),
-                     "data, random_offset: 10"});
+                     SinCos("data, random_offset: 10, beside: {name: fire}")});
   }
   return pairs;
 }
@@ -97,11 +109,9 @@ Blueprint BlueprintOf(const Pair& pair) {
       }
     }
   }
-  const std::string encoding =
-      !pair.positions.empty()
-          ? absl::StrCat("{name: sin_cos, max_position: 64, positions: ", pair.positions, "}")
-      : kind == tasks::TaskKind::kRegression ? "one_hot"
-                                             : "none";
+  const std::string encoding = !pair.encoding.empty()                 ? pair.encoding
+                               : kind == tasks::TaskKind::kRegression ? "one_hot"
+                                                                      : "none";
   const std::string text = absl::StrCat(
       "{name: every, tasks: ", task, "}, networks: {name: ", pair.network, network,
       "}, encodings: ", encoding, ", learning_rates: ", kRate, ", training: {steps: ", kSteps,
