@@ -31,50 +31,26 @@ at::Tensor WithMask(const at::Tensor& term, const at::Tensor& queries, int64_t p
 // e to this power is 0 in float32.
 constexpr double kHidden = -1e30;
 
-class Causal : public Encoding {
+class Causal : public EncodingDecorator {
  public:
-  explicit Causal(std::unique_ptr<Encoding> inner) : inner_(std::move(inner)) {}
-
-  at::Tensor EmbeddingTerm(const ParameterSet& parameters, int64_t block,
-                           const at::Tensor& positions) const override {
-    return inner_->EmbeddingTerm(parameters, block, positions);
-  }
-
-  void Rotate(const ParameterSet& parameters, int64_t block, const at::Tensor& positions,
-              at::Tensor& queries, at::Tensor& keys) const override {
-    inner_->Rotate(parameters, block, positions, queries, keys);
-  }
+  explicit Causal(std::unique_ptr<Encoding> inner)
+      : EncodingDecorator(*inner), owned_(std::move(inner)) {}
 
   at::Tensor LogitTerm(const ParameterSet& parameters, int64_t block, const at::Tensor& positions,
                        const at::Tensor& queries, const at::Tensor& keys) const override {
-    return WithMask(inner_->LogitTerm(parameters, block, positions, queries, keys), queries,
+    return WithMask(inner_.LogitTerm(parameters, block, positions, queries, keys), queries,
                     /*prompt=*/0);
   }
 
   AttentionTerms Terms(const ParameterSet& parameters, int64_t block, const at::Tensor& positions,
                        int64_t first, int64_t count) const override {
-    AttentionTerms terms = inner_->Terms(parameters, block, positions, first, count);
+    AttentionTerms terms = inner_.Terms(parameters, block, positions, first, count);
     terms.causal = true;
     return terms;
   }
 
-  int64_t RowsAtOnce(int64_t members, int64_t tokens) const override {
-    return inner_->RowsAtOnce(members, tokens);
-  }
-
-  bool SameInEveryBlock() const override { return inner_->SameInEveryBlock(); }
-
-  at::Tensor Scaled(const ParameterSet& parameters, int64_t block, const at::Tensor& positions,
-                    int64_t first, const at::Tensor& qkv) const override {
-    return inner_->Scaled(parameters, block, positions, first, qkv);
-  }
-
-  at::Tensor PositionsOfTerms(const at::Tensor& positions) const override {
-    return inner_->PositionsOfTerms(positions);
-  }
-
  private:
-  std::unique_ptr<Encoding> inner_;
+  const std::unique_ptr<Encoding> owned_;
 };
 
 }  // namespace

@@ -114,6 +114,44 @@ class Encoding {
   virtual at::Tensor PositionsOfTerms(const at::Tensor& positions) const { return positions; }
 };
 
+// An encoding around `inner`, which must outlive it and does whatever is not overridden. But
+// TermsWithoutR are Terms, which may be overridden.
+class EncodingDecorator : public Encoding {
+ public:
+  explicit EncodingDecorator(const Encoding& inner) : inner_(inner) {}
+
+  at::Tensor EmbeddingTerm(const ParameterSet& parameters, int64_t block,
+                           const at::Tensor& positions) const override {
+    return inner_.EmbeddingTerm(parameters, block, positions);
+  }
+  void Rotate(const ParameterSet& parameters, int64_t block, const at::Tensor& positions,
+              at::Tensor& queries, at::Tensor& keys) const override {
+    inner_.Rotate(parameters, block, positions, queries, keys);
+  }
+  at::Tensor LogitTerm(const ParameterSet& parameters, int64_t block, const at::Tensor& positions,
+                       const at::Tensor& queries, const at::Tensor& keys) const override {
+    return inner_.LogitTerm(parameters, block, positions, queries, keys);
+  }
+  AttentionTerms Terms(const ParameterSet& parameters, int64_t block, const at::Tensor& positions,
+                       int64_t first, int64_t count) const override {
+    return inner_.Terms(parameters, block, positions, first, count);
+  }
+  int64_t RowsAtOnce(int64_t members, int64_t tokens) const override {
+    return inner_.RowsAtOnce(members, tokens);
+  }
+  bool SameInEveryBlock() const override { return inner_.SameInEveryBlock(); }
+  at::Tensor Scaled(const ParameterSet& parameters, int64_t block, const at::Tensor& positions,
+                    int64_t first, const at::Tensor& qkv) const override {
+    return inner_.Scaled(parameters, block, positions, first, qkv);
+  }
+  at::Tensor PositionsOfTerms(const at::Tensor& positions) const override {
+    return inner_.PositionsOfTerms(positions);
+  }
+
+ protected:
+  const Encoding& inner_;
+};
+
 // EmbeddingTerm at positions [P, n], or [P, B, n] if sequences have their own: [P, 1 or B, n, d].
 inline at::Tensor EmbeddingTermOf(const Encoding& encoding, const ParameterSet& parameters,
                                   int64_t block, const at::Tensor& positions) {

@@ -18,44 +18,23 @@ namespace lengthwise::models {
 namespace {
 
 // An encoding that adds to the embeddings, and one beside it with counted positions.
-class Pair : public Encoding {
+class Pair : public EncodingDecorator {
  public:
   Pair(std::unique_ptr<Encoding> added, std::unique_ptr<Encoding> beside)
-      : added_(std::move(added)), beside_(std::move(beside)) {}
+      : EncodingDecorator(*beside), added_(std::move(added)), beside_(std::move(beside)) {}
 
   at::Tensor EmbeddingTerm(const ParameterSet& parameters, int64_t block,
                            const at::Tensor& positions) const override {
     return added_->EmbeddingTerm(parameters, block, positions);
   }
-  at::Tensor Scaled(const ParameterSet& parameters, int64_t block, const at::Tensor& positions,
-                    int64_t first, const at::Tensor& qkv) const override {
-    return beside_->Scaled(parameters, block, positions, first, qkv);
-  }
-
   at::Tensor PositionsOfTerms(const at::Tensor& positions) const override {
     const int64_t n = positions.size(-1);
     return at::arange(n, positions.options()).expand({positions.size(0), n});
-  }
-  void Rotate(const ParameterSet& parameters, int64_t block, const at::Tensor& positions,
-              at::Tensor& queries, at::Tensor& keys) const override {
-    beside_->Rotate(parameters, block, positions, queries, keys);
-  }
-  at::Tensor LogitTerm(const ParameterSet& parameters, int64_t block, const at::Tensor& positions,
-                       const at::Tensor& queries, const at::Tensor& keys) const override {
-    return beside_->LogitTerm(parameters, block, positions, queries, keys);
-  }
-  AttentionTerms Terms(const ParameterSet& parameters, int64_t block, const at::Tensor& positions,
-                       int64_t first, int64_t count) const override {
-    return beside_->Terms(parameters, block, positions, first, count);
   }
   AttentionTerms TermsWithoutR(const ParameterSet& parameters, int64_t block,
                                const at::Tensor& positions) const override {
     return beside_->TermsWithoutR(parameters, block, positions);
   }
-  int64_t RowsAtOnce(int64_t members, int64_t tokens) const override {
-    return beside_->RowsAtOnce(members, tokens);
-  }
-  bool SameInEveryBlock() const override { return beside_->SameInEveryBlock(); }
 
  private:
   const std::unique_ptr<Encoding> added_;
