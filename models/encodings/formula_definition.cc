@@ -130,9 +130,8 @@ std::string FormulaParameterMistake(const FormulaParameter& parameter) {
   }
   std::vector<std::string> taken = FormulaFunctions();
   taken.emplace_back("pi");
-  for (const FormulaPlace* place :
-       {&LogitsPlace(), &EmbeddingPlace(), &AnglePlace(), &ScalePlace(), &MagnitudePlace()}) {
-    taken.insert(taken.end(), place->arguments.begin(), place->arguments.end());
+  for (const FormulaPlace& place : FormulaPlaces()) {
+    taken.insert(taken.end(), place.arguments.begin(), place.arguments.end());
   }
   if (absl::c_linear_search(taken, name)) {
     return absl::StrCat("\"", name, "\" has a meaning in formulas; use another name");
@@ -209,29 +208,15 @@ std::vector<FormulaParameter> ParseFormulaParameters(absl::string_view text, abs
   return parameters;
 }
 
-const FormulaPlace& LogitsPlace() {
-  static const auto& place = *new FormulaPlace{"logits", {"q", "k", "h", "H", "n"}};
-  return place;
-}
-
-const FormulaPlace& EmbeddingPlace() {
-  static const auto& place = *new FormulaPlace{"embedding", {"p", "c", "d"}};
-  return place;
-}
-
-const FormulaPlace& AnglePlace() {
-  static const auto& place = *new FormulaPlace{"angle", {"p", "i", "d"}};
-  return place;
-}
-
-const FormulaPlace& ScalePlace() {
-  static const auto& place = *new FormulaPlace{"scale", {"q", "h", "H", "n"}};
-  return place;
-}
-
-const FormulaPlace& MagnitudePlace() {
-  static const auto& place = *new FormulaPlace{"magnitude", {"p", "i", "d"}};
-  return place;
+const std::vector<FormulaPlace>& FormulaPlaces() {
+  using Definition = FormulaDefinition;
+  static const auto& places =
+      *new std::vector<FormulaPlace>{{"logits", {"q", "k", "h", "H", "n"}, &Definition::logits},
+                                     {"embedding", {"p", "c", "d"}, &Definition::embedding},
+                                     {"angle", {"p", "i", "d"}, &Definition::angle},
+                                     {"scale", {"q", "h", "H", "n"}, &Definition::scale},
+                                     {"magnitude", {"p", "i", "d"}, &Definition::magnitude}};
+  return places;
 }
 
 FormulaDefinition ReadFormula(const catalogue::Parameters& parameters, absl::string_view path,
@@ -243,25 +228,22 @@ FormulaDefinition ReadFormula(const catalogue::Parameters& parameters, absl::str
   // An unreadable declaration would make every use of its name a second mistake.
   if (problems.size() != before) return definition;
   std::set<size_t> used;
-  const auto read = [&](const FormulaPlace& place) {
+  bool has_formula = false;
+  for (const FormulaPlace& place : FormulaPlaces()) {
     const auto text = parameters.values().find(place.name);
-    return ReadPlace(place, definition.parameters,
-                     text == parameters.values().end() ? "" : std::get<std::string>(text->second),
-                     path, used, problems);
-  };
-  definition.logits = read(LogitsPlace());
-  definition.embedding = read(EmbeddingPlace());
-  definition.angle = read(AnglePlace());
-  definition.scale = read(ScalePlace());
-  definition.magnitude = read(MagnitudePlace());
+    definition.*place.nodes =
+        ReadPlace(place, definition.parameters,
+                  text == parameters.values().end() ? "" : std::get<std::string>(text->second),
+                  path, used, problems);
+    has_formula |= (definition.*place.nodes).has_value();
+  }
   if (problems.size() != before) return definition;
   for (size_t i = 0; i < definition.parameters.size(); ++i) {
     if (used.count(i) > 0) continue;
     AddProblem(problems, field, "\"", definition.parameters[i].name,
                "\" is used in no formula; leave it out");
   }
-  if (!definition.logits && !definition.embedding && !definition.angle && !definition.scale &&
-      !definition.magnitude) {
+  if (!has_formula) {
     AddProblem(problems, path,
                "has no formula; set logits, embedding or angle (`lengthwise encodings "
                "formula` explains them)");

@@ -46,26 +46,20 @@ std::string FormatFormulaParameters(const std::vector<FormulaParameter>& paramet
 std::vector<FormulaParameter> ParseFormulaParameters(absl::string_view text, absl::string_view path,
                                                      std::vector<catalogue::Problem>& problems);
 
-// A place where a formula may stand, and its arguments in the order of FormulaNode::index.
-struct FormulaPlace {
-  std::string name;  // the entry's parameter of this name
-  std::vector<std::string> arguments;
-};
-// q, k: positions of query and key; h of H heads; n tokens.
-const FormulaPlace& LogitsPlace();
-// p: position; c of d channels.
-const FormulaPlace& EmbeddingPlace();
-// p: position; i of the d / 2 pairs of a head's d features.
-const FormulaPlace& AnglePlace();
-// Multiplies the logits of a head's query.
-const FormulaPlace& ScalePlace();
-// Multiplies a pair of a query's features and divides a key's.
-const FormulaPlace& MagnitudePlace();
-
 struct FormulaDefinition {
   std::vector<FormulaParameter> parameters;
   std::optional<FormulaNodes> logits, embedding, angle, scale, magnitude;
 };
+
+// A place where a formula may stand, and its arguments in the order of FormulaNode::index.
+struct FormulaPlace {
+  std::string name;  // the entry's parameter of this name
+  std::vector<std::string> arguments;
+  std::optional<FormulaNodes> FormulaDefinition::*nodes;
+};
+
+// All places, in the order of FormulaDefinition. FormulaPage explains them.
+const std::vector<FormulaPlace>& FormulaPlaces();
 
 // Reads the parameters of the entry `formula`. Appends mistakes of syntax and names, and parameters
 // that no expression uses, to `problems`, with fields under `path`.

@@ -143,7 +143,7 @@ class Check {
         const double value =
             evaluator_.At(arguments, static_cast<size_t>(head), static_cast<size_t>(layer));
         std::string mistake = evaluator_.NotFinite();
-        if (mistake.empty() && value == 0 && place_.name == MagnitudePlace().name) {
+        if (mistake.empty() && value == 0 && place_.name == "magnitude") {
           mistake = "is 0, and keys are divided by it,";
         }
         if (mistake.empty()) continue;
@@ -175,7 +175,7 @@ class Check {
   const int64_t most_;
 };
 
-void CheckLogits(Check check, const FormulaNodes& nodes, const FormulaDomain& domain) {
+void CheckLogits(Check& check, const FormulaNodes& nodes, const FormulaDomain& domain) {
   const auto heads = static_cast<double>(domain.heads);
   const int64_t longest = domain.longest;
   const auto shortest = static_cast<double>(domain.shortest);
@@ -215,7 +215,7 @@ void CheckLogits(Check check, const FormulaNodes& nodes, const FormulaDomain& do
   }
 }
 
-void CheckScale(Check check, const FormulaDomain& domain) {
+void CheckScale(Check& check, const FormulaDomain& domain) {
   const int64_t most = std::max<int64_t>(4, check.most() / 16);
   const auto shortest = static_cast<double>(std::max<int64_t>(1, domain.shortest));
   for (const double n : Spread(shortest, static_cast<double>(domain.longest), 16)) {
@@ -227,7 +227,7 @@ void CheckScale(Check check, const FormulaDomain& domain) {
 }
 
 // Checks an expression of position and feature, for `columns` features.
-void CheckFeatures(Check check, const Bounds& positions, int64_t columns, int64_t d) {
+void CheckFeatures(Check& check, const Bounds& positions, int64_t columns, int64_t d) {
   const std::vector<double> features =
       Spread(0, static_cast<double>(columns - 1), std::max<int64_t>(4, check.most() / 64));
   const auto most = check.most() / static_cast<int64_t>(std::max<size_t>(1, features.size()));
@@ -394,31 +394,26 @@ std::string FormulaEvaluator::NotFinite() const {
 void CheckFormulaValues(const FormulaDefinition& definition, const FormulaDomain& domain,
                         absl::string_view path, std::vector<catalogue::Problem>& problems) {
   if (domain.longest < 1) return;  // reported elsewhere
-  const int places = definition.logits.has_value() + definition.embedding.has_value() +
-                     definition.angle.has_value() + definition.scale.has_value() +
-                     definition.magnitude.has_value();
-  const auto check = [&](const FormulaNodes& nodes, const FormulaPlace& place) {
-    return Check(definition, nodes, place, domain, domain.operations / places, path, problems);
-  };
-  if (definition.logits) {
-    CheckLogits(check(*definition.logits, LogitsPlace()), *definition.logits, domain);
-  }
+  const auto formulas = absl::c_count_if(FormulaPlaces(), [&](const FormulaPlace& place) {
+    return (definition.*place.nodes).has_value();
+  });
   const Bounds positions =
       domain.drawn.value_or(Bounds{0, static_cast<double>(domain.longest - 1)});
-  if (definition.embedding) {
-    CheckFeatures(check(*definition.embedding, EmbeddingPlace()), positions, domain.d_model,
-                  domain.d_model);
+  for (const FormulaPlace& place : FormulaPlaces()) {
+    const std::optional<FormulaNodes>& nodes = definition.*place.nodes;
+    if (!nodes) continue;
+    Check check(definition, *nodes, place, domain, domain.operations / formulas, path, problems);
+    if (place.name == "logits") {
+      CheckLogits(check, *nodes, domain);
+    } else if (place.name == "embedding") {
+      CheckFeatures(check, positions, domain.d_model, domain.d_model);
+    } else if (place.name == "scale") {
+      CheckScale(check, domain);
+    } else if (domain.heads > 0) {
+      const int64_t d = domain.d_model / domain.heads;
+      CheckFeatures(check, positions, d / 2, d);
+    }
   }
-  if (domain.heads > 0) {
-    const int64_t d = domain.d_model / domain.heads;
-    const auto check_pairs = [&](const std::optional<FormulaNodes>& nodes,
-                                 const FormulaPlace& place) {
-      if (nodes) CheckFeatures(check(*nodes, place), positions, d / 2, d);
-    };
-    check_pairs(definition.angle, AnglePlace());
-    check_pairs(definition.magnitude, MagnitudePlace());
-  }
-  if (definition.scale) CheckScale(check(*definition.scale, ScalePlace()), domain);
 }
 
 }  // namespace lengthwise::models

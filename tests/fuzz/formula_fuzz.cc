@@ -17,11 +17,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const absl::string_view text(reinterpret_cast<const char*>(data), size);
   const size_t end = text.find('\n');
   if (end == absl::string_view::npos || end + 1 == size) return 0;
-  const models::FormulaPlace* places[] = {&models::LogitsPlace(), &models::EmbeddingPlace(),
-                                          &models::AnglePlace()};
-  const models::FormulaPlace& place = *places[static_cast<unsigned char>(text[end + 1]) % 3];
+  const std::vector<models::FormulaPlace>& places = models::FormulaPlaces();
+  const auto chosen = static_cast<unsigned char>(text[end + 1] - '0');
+  const models::FormulaPlace& place = places[chosen % places.size()];
   catalogue::Parameters given;
-  for (const models::FormulaPlace* one : places) given.Set(one->name, std::string());
   given.Set("parameters", std::string(text.substr(0, end)));
   given.Set(place.name, std::string(text.substr(end + 2)));
   std::vector<catalogue::Problem> problems;
@@ -35,13 +34,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
                written &&
            problems.empty(),
        "parameters read back as written");
-  for (const auto* nodes : {&definition.logits, &definition.embedding, &definition.angle}) {
-    if (!*nodes) continue;
-    Must((*nodes)->size() <= models::kMaxFormulaNodes, "a formula is bounded");
-    for (size_t i = 0; i < (*nodes)->size(); ++i) {
-      for (const size_t operand : (**nodes)[i].operands) {
-        Must(operand < i, "operands precede their results");
-      }
+  const models::FormulaNodes& nodes = (definition.*place.nodes).value();
+  Must(nodes.size() <= models::kMaxFormulaNodes, "a formula is bounded");
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    for (const size_t operand : nodes[i].operands) {
+      Must(operand < i, "operands precede their results");
     }
   }
   const models::FormulaDomain domain = {
