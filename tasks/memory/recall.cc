@@ -234,8 +234,7 @@ TaskEntry AssociativeRecall() {
            "Multi-query associative recall: the input is pairs of key and value, then keys between "
            "fillers (token 0). At each of these keys the target is its value; elsewhere it is 0, "
            "which the loss counts and the accuracy does not. Arora et al. 2023, \"Zoology\" (arXiv "
-           "2312.04927), "
-           "section 3; samples and ids follow the released code.",
+           "2312.04927), section 3; samples and ids follow the released code.",
        .parameters =
            {{.name = "vocabulary",
              .default_value = int64_t{512},
