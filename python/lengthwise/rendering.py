@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import Enum
-from typing import TextIO, Union
+from typing import Any, TextIO, Union
 
 from lengthwise.printable import printable_text
 
@@ -124,7 +124,7 @@ class Records:
 
     def write_json(self, out: TextIO) -> None:
         """One row a line."""
-        lines = [json.dumps(_finite(row), ensure_ascii=False, separators=(",", ":")) for row in self.as_dictionaries()]
+        lines = [json.dumps(finite(row), ensure_ascii=False, separators=(",", ":")) for row in self.as_dictionaries()]
         out.write("[" + ",".join("\n " + line for line in lines) + ("\n]\n" if lines else "]\n"))
 
 
@@ -142,10 +142,13 @@ def _csv_text(value: Value) -> str:
     return "" if value is None else str(value)
 
 
-def _finite(row: dict[str, Value]) -> dict[str, Value]:
-    return {
-        name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in row.items()
-    }
+def finite(value: Any) -> Any:
+    """For JSON, also inside lists and dictionaries: None for a number that is not finite, which JSON has not."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: finite(one) for key, one in value.items()}
+    return [finite(one) for one in value] if isinstance(value, list) else value
 
 
 _MARKDOWN = str.maketrans(

@@ -16,14 +16,17 @@ protobuf's JSON writes them, with the names of the .proto files; what is not a n
 from __future__ import annotations
 
 import json
-import math
 from typing import Any
+
+from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.message import Message
 
 from lengthwise._proto import event_pb2, experiment_service_pb2
 from lengthwise.events import sequence_counts
 from lengthwise.exports.exporter import Exporter
 from lengthwise.exports.tables import TRIAL_KEY, TRIALS, short_floats, trial_key, trial_row
 from lengthwise.message_json import as_dictionary
+from lengthwise.rendering import finite
 from lengthwise.trial_history import Evaluation, fetch_history
 
 
@@ -44,35 +47,34 @@ class JsonExporter(Exporter):
 
     def add_trial(self, trial: experiment_service_pb2.Trial) -> None:
         history = fetch_history(self.connection, trial.name)
-        points = history.points
         document: dict[str, Any] = {
             **dict(zip(TRIAL_KEY, trial_key(trial))),
             **dict(zip(TRIALS, trial_row(trial, history))),
             "specification": as_dictionary(trial.specification),
-            "loss_curve": {
-                "steps": list(points.steps),
-                "losses": short_floats(points.losses),
-                "accuracies": short_floats(points.accuracies),
-                "gradient_norms": short_floats(points.gradient_norms),
-                "lengths": list(points.lengths),
-                "mean_losses": short_floats(points.mean_losses),
-            },
+            "loss_curve": _columns(
+                history.points, "steps", "losses", "accuracies", "gradient_norms", "lengths", "mean_losses"
+            ),
             "evaluations": [_evaluation(one) for one in history.evaluations],
         }
         if history.sequence_scores:
             document["sequence_scores"] = [_sequence_scores(scores) for scores in history.sequence_scores.values()]
         noise = history.noise_accuracies
         if noise.deviations:
-            document["noise_accuracies"] = {
-                "deviations": list(noise.deviations),
-                "accuracies": list(noise.accuracies),
-                "losses": list(noise.losses),
-            }
+            document["noise_accuracies"] = _columns(noise, "deviations", "accuracies", "losses")
         self._file.write((self._separator + _text(document)).encode())
         self._separator = ",\n"
 
     def finish(self) -> None:
         self._file.write(b"\n]}\n")
+
+
+def _columns(message: Message, *names: str) -> dict[str, Any]:
+    """Several numbers of each of these fields."""
+    fields = message.DESCRIPTOR.fields_by_name
+    return {
+        name: (short_floats if fields[name].type == FieldDescriptor.TYPE_FLOAT else list)(getattr(message, name))
+        for name in names
+    }
 
 
 def _evaluation(evaluation: Evaluation) -> dict[str, Any]:
@@ -83,19 +85,13 @@ def _evaluation(evaluation: Evaluation) -> dict[str, Any]:
         "sequences": measured.sequences,
         "sequence_counts": sequence_counts(measured),
         "training_seconds": measured.training_seconds,
-        "lengths": list(measured.lengths),
-        "accuracies": list(measured.accuracies),
-        "losses": list(measured.losses),
+        **_columns(measured, "lengths", "accuracies", "losses"),
         "metrics": {metric.name: list(metric.values) for metric in measured.metrics},
     }
 
 
 def _sequence_scores(scores: event_pb2.SequenceScores) -> dict[str, Any]:
-    document: dict[str, Any] = {
-        "length": scores.length,
-        "accuracies": short_floats(scores.accuracies),
-        "losses": short_floats(scores.losses),
-    }
+    document = {"length": scores.length, **_columns(scores, "accuracies", "losses")}
     if scores.wrong_answers:
         document["wrong_answers"] = [
             {"sequence": answer.sequence, "places": list(answer.places), "carry_into_first": answer.carry_into_first}
@@ -104,13 +100,5 @@ def _sequence_scores(scores: event_pb2.SequenceScores) -> dict[str, Any]:
     return document
 
 
-def _finite(value: Any) -> Any:
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {key: _finite(one) for key, one in value.items()}
-    return [_finite(one) for one in value] if isinstance(value, list) else value
-
-
 def _text(document: dict[str, Any]) -> str:
-    return json.dumps(_finite(document), ensure_ascii=False, separators=(",", ":"))
+    return json.dumps(finite(document), ensure_ascii=False, separators=(",", ":"))

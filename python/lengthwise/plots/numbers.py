@@ -3,18 +3,13 @@ from __future__ import annotations
 
 import io
 import json
-import math
 from typing import Any
 
 from lengthwise.plots.picture import Axis, Picture
-from lengthwise.rendering import Value, write_csv_rows
+from lengthwise.rendering import Value, finite, write_csv_rows
 
 _COLUMNS = ("panel", "series", "x", "y", "low", "high")
 _MAP_COLUMNS = ("panel", "query", "key", "value")
-
-
-def _finite(value: Any) -> float | None:
-    return float(value) if math.isfinite(value) else None
 
 
 def to_dictionary(picture: Picture) -> dict[str, Any]:
@@ -39,12 +34,12 @@ def to_dictionary(picture: Picture) -> dict[str, Any]:
                         "name": one.name,
                         "kind": one.kind,
                         "faint": one.faint,
-                        **{name: list(map(_finite, getattr(one, name))) for name in ("x", "y", "low", "high")},
+                        **{name: finite([*map(float, getattr(one, name))]) for name in ("x", "y", "low", "high")},
                         "style": {"color": one.style.hex_color, "marker": one.style.marker, "dashes": one.style.dashes},
                     }
                     for one in panel.series
                 ],
-                **({"map": [list(map(_finite, row)) for row in panel.map.values]} if panel.map is not None else {}),
+                **({"map": finite(panel.map.values.astype(float).tolist())} if panel.map is not None else {}),
             }
             for panel in picture.panels
         ],
