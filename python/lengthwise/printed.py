@@ -5,13 +5,13 @@ value is kept beside that of the table's protocol.
 """
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from lengthwise import published
 from lengthwise._proto import specification_pb2
-from lengthwise.published import Parameter, PublishedTable, parameter_of
+from lengthwise.published import Parameter, PublishedTable, parameter_of, split
 
 Component = specification_pb2.Component
 
@@ -19,47 +19,33 @@ NOT_PRINTED = "not printed"
 
 
 @dataclass(frozen=True)
-class _Of:
-    """The components that a statement concerns: of this name (empty: any) and with these parameters."""
-
-    name: str
-    parameters: Mapping[str, Parameter]
-
-    def has(self, component: Component | None) -> bool:
-        if component is None:
-            return not self.name and not self.parameters
-        return (not self.name or component.name == self.name) and all(
-            parameter_of(component, name) == value for name, value in self.parameters.items()
-        )
-
-
-def _of(object_: Mapping[str, Any]) -> _Of:
-    of = object_.get("of", {})
-    return _Of(of.get("name", ""), {name: value for name, value in of.items() if name != "name"})
-
-
-@dataclass(frozen=True)
 class _Statement:
     """About fields by path: "training.steps", "networks.blocks"."""
 
     fields: Sequence[str]
-    of: _Of
-    # "section 4" of printed fields, the source of our value of open ones.
-    note: str
+    # The components that it concerns: with this name and these parameters, by name; empty: any.
+    of: Mapping[str, Parameter]
+    # "section 4" of printed fields, the source of our value of open ones; or the text's value of a field of which the
+    # table's protocol has the released code's.
+    told: Any
     # An open field that is named even where the trials have the table's own value.
     always: bool = False
 
     def covers(self, path: str, component: Component | None) -> bool:
-        return path in self.fields and self.of.has(component)
+        if path not in self.fields or component is None:
+            return path in self.fields and not self.of
+        name, parameters = split(self.of)
+        return name in ("", component.name) and all(
+            parameter_of(component, parameter) == value for parameter, value in parameters.items()
+        )
 
 
-@dataclass(frozen=True)
-class _TextValue:
-    """The text's value of a field of which the table's protocol has the released code's."""
-
-    field: str
-    of: _Of
-    value: Parameter
+def _statements(objects: Iterable[Mapping[str, Any]], told: str) -> list[_Statement]:
+    """`told`: the name of what they say."""
+    return [
+        _Statement(one.get("fields") or [one["field"]], one.get("of", {}), one[told], one.get("always", False))
+        for one in objects
+    ]
 
 
 class Printed:
@@ -67,12 +53,10 @@ class Printed:
 
     def __init__(self, table: PublishedTable) -> None:
         paper = published.papers().get(table.key.partition("/")[0], {})
-        self._printed = [_Statement(one["fields"], _of(one), one["where"]) for one in paper.get("printed", [])]
-        self._open = [_Statement([path], _Of("", {}), note, True) for path, note in table.unknown.items()]
-        self._open += [
-            _Statement(one["fields"], _of(one), one["note"], one.get("always", False)) for one in paper.get("open", [])
-        ]
-        self._text = [_TextValue(one["field"], _of(one), one["value"]) for one in [*table.text, *paper.get("text", [])]]
+        self._printed = _statements(paper.get("printed", []), "where")
+        self._open = [_Statement([path], {}, note, True) for path, note in table.unknown.items()]
+        self._open += _statements(paper.get("open", []), "note")
+        self._text = _statements([*table.text, *paper.get("text", [])], "value")
         self._unknown = set(table.unknown)
         # In the unit in which the paper prints how long its models train.
         self.in_epochs = any("training.epochs" in one.fields for one in self._printed)
@@ -86,10 +70,10 @@ class Printed:
 
     def note(self, path: str, component: Component | None = None) -> str:
         """Source of our value of an open field."""
-        return next((one.note for one in self._open if one.covers(path, component)), NOT_PRINTED)
+        return next((one.told for one in self._open if one.covers(path, component)), NOT_PRINTED)
 
     def text_value(self, path: str, component: Component | None = None) -> Parameter | None:
-        return next((one.value for one in self._text if one.field == path and one.of.has(component)), None)
+        return next((one.told for one in self._text if one.covers(path, component)), None)
 
     @property
     def fields(self) -> set[str]:

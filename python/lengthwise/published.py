@@ -6,10 +6,10 @@ import importlib.resources
 import itertools
 import json
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from enum import Enum
-from typing import Any, Union
+from typing import Any, TypeVar, Union
 
 from lengthwise._proto import specification_pb2
 from lengthwise.errors import UsageError
@@ -17,6 +17,7 @@ from lengthwise.suggestion import suggestion
 
 Component = specification_pb2.Component
 Parameter = Union[bool, float, str]
+T = TypeVar("T")
 
 
 class Statistic(Enum):
@@ -93,7 +94,7 @@ def _has(component: Component, wanted: Mapping[str, Parameter]) -> bool:
     return True
 
 
-def _split(component: Mapping[str, Any]) -> tuple[str, dict[str, Parameter]]:
+def split(component: Mapping[str, Any]) -> tuple[str, dict[str, Parameter]]:
     """{"name": ..., and parameters}."""
     return component.get("name", ""), {name: value for name, value in component.items() if name != "name"}
 
@@ -461,31 +462,27 @@ class PublishedTable:
         return self.citation.partition(",")[0]
 
 
+def _read(kind: Callable[..., T], object_: Mapping[str, Any], **others: Any) -> T:
+    """A dataclass of what the object has of its fields, but for the values in `others`."""
+    names = {one.name for one in fields(kind)}  # type: ignore[arg-type]
+    return kind(**{**{name: value for name, value in object_.items() if name in names}, **others})
+
+
 def _column(object_: Mapping[str, Any], comparison: Mapping[str, Any]) -> PublishedColumn:
-    encoding, parameters = _split(object_["encoding"])
-    return PublishedColumn(
-        key=object_["key"],
-        label=object_["label"],
-        statistic=Statistic(object_.get("statistic") or comparison["statistic"]),
-        encoding=encoding,
-        encodings=object_.get("encodings", []),
-        parameters=parameters,
-        attention=object_.get("attention", "softmax"),
-        length=object_.get("length", 0),
-    )
+    encoding, parameters = split(object_["encoding"])
+    statistic = Statistic(object_.get("statistic") or comparison["statistic"])
+    return _read(PublishedColumn, object_, statistic=statistic, encoding=encoding, parameters=parameters)
 
 
 def _row(object_: Mapping[str, Any], paper: Mapping[str, Any]) -> PublishedRow:
-    network, parameters = _split(object_.get("network", {}))
-    return PublishedRow(
+    network, parameters = split(object_.get("network", {}))
+    return _read(
+        PublishedRow,
+        object_,
         task=object_.get("task", object_["key"]),
-        label=object_["label"],
-        level=object_.get("level", ""),
-        permutation_invariant=object_.get("permutation_invariant", False),
         random_accuracy=float(object_.get("random_accuracy_percent", 0)),
         network=network or paper.get("network", ""),
         network_parameters=parameters,
-        seeds=object_.get("seeds"),
         quantity=Quantity(object_["quantity"]) if "quantity" in object_ else None,
     )
 
@@ -526,27 +523,21 @@ def parse(name: str, text: str) -> PublishedTable:
         for what, key in named + [("difference of released code", key) for one in released_code for key in one.columns]:
             if key not in columns:
                 raise ValueError(f'a {what} names "{key}", which is not a column')
-        return PublishedTable(
+        return _read(
+            PublishedTable,
+            {"unknown": {}, **file},
             key=f"{paper}/{name[len(paper) + 1:]}",
-            citation=file["citation"],
-            table=file["table"],
-            title=file["title"],
-            aggregation=file["aggregation"],
             quantity=Quantity(comparison["quantity"]),
             rows=[_row(row, papers().get(paper, {})) for row in file["rows"]],
             columns=[_column(column, comparison) for column in file["columns"]],
             cells=cells,
-            protocol=file["protocol"],
-            unknown=file.get("unknown", {}),
             substitutes=[Substitute(**substitute) for substitute in file.get("substitutes", [])],
             released_code=released_code,
-            notes=file["notes"],
             scored=comparison.get("scored", "lengths"),
             gains=gains,
             speedup=PublishedSpeedup(**file["speedup"]) if "speedup" in file else None,
             correlation=PublishedCorrelation(**file["correlation"]) if "correlation" in file else None,
             loss_ratio=PublishedLossRatio(**file["loss_ratio"]) if "loss_ratio" in file else None,
-            text=file.get("text", []),
         )
     except KeyError as error:
         raise ValueError(f"{name}.json: has no {error}") from None
