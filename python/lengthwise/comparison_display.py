@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TextIO
 
 from lengthwise.comparison import Comparison, ComparisonCell, Measurement, decimals
-from lengthwise.protocol import ProtocolComparison
+from lengthwise.protocol import Difference, ProtocolComparison
 from lengthwise.published import CodeReading, PublishedTable, PublishedValue, Quantity, Statistic, Substitute
 from lengthwise.rendering import (
     BOLD,
@@ -19,7 +19,6 @@ from lengthwise.rendering import (
     Palette,
     Records,
     Table,
-    Value,
     counted,
     display_width,
     escape_latex,
@@ -68,30 +67,19 @@ def records(comparison: Comparison) -> Records:
     for r, row in enumerate(table.rows):
         for c, column in enumerate(table.columns):
             cell = comparison.cells[r][c]
-            measured, published = cell.measured, cell.published
-            values: list[Value] = [
-                row.task, row.level, row.permutation_invariant, row.random_accuracy, column.key,
-                measured.value if measured else None, measured.deviation if measured else None,
-                measured.trials if measured else 0, published.value if published else None,
-                published.deviation if published else None, cell.difference(table.quantity), cell.best_measured,
-                cell.best_published, table.quantity_of(r).value, row.label, column.label,
-                published.p10 if published else None, published.p90 if published else None,
-            ]  # fmt: skip
-            found.rows.append(values)
+            measured = [getattr(cell.measured, name, None) for name in ("value", "deviation")]
+            published = [getattr(cell.published, name, None) for name in ("value", "deviation", "p10", "p90")]
+            found.rows.append([
+                row.task, row.level, row.permutation_invariant, row.random_accuracy, column.key, *measured,
+                cell.measured.trials if cell.measured else 0, *published[:2], cell.difference(table.quantity),
+                cell.best_measured, cell.best_published, table.quantity_of(r).value, row.label, column.label, *published[2:],
+            ])  # fmt: skip
     return found
 
 
 def records_of_all(comparisons: Sequence[Comparison]) -> Records:
     """The records of each, after the table's key."""
-    found = Records(["table", *_COLUMNS])
-    for comparison in comparisons:
-        found.rows.extend([comparison.table.key, *row] for row in records(comparison).rows)
-    return found
-
-
-def _lengths(table: PublishedTable) -> str:
-    """ "100", "10, 50": of a table with accuracies at its columns' lengths."""
-    return ", ".join(map(str, sorted({column.length for column in table.columns if column.length > 0})))
+    return Records(["table", *_COLUMNS], [[one.table.key, *row] for one in comparisons for row in records(one).rows])
 
 
 def _unseen(comparison: Comparison) -> str:
@@ -104,20 +92,22 @@ def _unseen(comparison: Comparison) -> str:
     return f"unseen {comparison.table.scored}"
 
 
+def _where(comparison: Comparison) -> str:
+    """ "on unseen lengths", "at length 10, 50": of accuracies."""
+    table = comparison.table
+    lengths = sorted({column.length for column in table.columns if column.length > 0})
+    return f"at length {', '.join(map(str, lengths))}" if table.has_length_accuracies else f"on {_unseen(comparison)}"
+
+
 def heading(comparison: Comparison) -> str:
     """ "table1_quick-1 beside Table 1 of Ruoss et al. 2023 (ACL): accuracy on unseen lengths, per cent."."""
     table = comparison.table
-    if table.quantity is Quantity.TRAINING_HOURS:
-        what = ": hours of training."
-    elif table.quantity is Quantity.STEPS_PER_SECOND:
-        what = ": training steps per second."
-    elif table.quantity is Quantity.LOSS:
-        what = ": mean squared error by scale."
-    elif table.has_length_accuracies:
-        what = f": accuracy at length {_lengths(table)}, per cent."
-    else:
-        what = f": accuracy on {_unseen(comparison)}, per cent."
-    return f"{comparison.experiment} beside {table.table} of {table.paper}{what}"
+    what = {
+        Quantity.TRAINING_HOURS: "hours of training",
+        Quantity.STEPS_PER_SECOND: "training steps per second",
+        Quantity.LOSS: "mean squared error by scale",
+    }.get(table.quantity, f"accuracy {_where(comparison)}, per cent")
+    return f"{comparison.experiment} beside {table.table} of {table.paper}: {what}."
 
 
 def _without_value(comparison: Comparison, whole_table: bool) -> str:
@@ -154,7 +144,7 @@ def _what_is_measured(comparison: Comparison) -> str:
     if table.scored == "puzzles":
         value = "a trial's mean accuracy over the numbers of vectors, on puzzles not seen in training"
     if table.has_length_accuracies:
-        value = f"a trial's accuracy at length {_lengths(table)}"
+        value = f"a trial's accuracy {_where(comparison)}"
     if table.quantity is Quantity.LOSS:
         value = "a trial's mean squared error at each scale"
     if any(
@@ -188,14 +178,12 @@ def _why_without_value(table: PublishedTable) -> str:
 
 
 def _left_out(comparison: Comparison) -> str:
-    table = comparison.table
-    reasons = []
-    if comparison.unfinished:
-        reasons.append(f"{counted(comparison.unfinished, 'trial')} without a result")
-    if comparison.without_value:
-        reasons.append(f"{counted(comparison.without_value, 'trial')} {_why_without_value(table)}")
-    if comparison.elsewhere:
-        reasons.append(f"{counted(comparison.elsewhere, 'trial')} of no cell of the table")
+    trials = (
+        (comparison.unfinished, "without a result"),
+        (comparison.without_value, _why_without_value(comparison.table)),
+        (comparison.elsewhere, "of no cell of the table"),
+    )
+    reasons = [f"{counted(count, 'trial')} {why}" for count, why in trials if count]
     return f"Left out: {', '.join(reasons)}." if reasons else ""
 
 
@@ -223,7 +211,7 @@ def protocol_remarks(comparison: Comparison) -> list[str]:
     if found.outside:
         remarks.append(f"Not in the table: {'; '.join(found.outside)}.")
     for side, where in _SIDES.items():
-        known = [_told(reading) for reading in readings if reading.side == side]
+        known = [_sentence(reading) for reading in readings if reading.side == side]
         if known:
             remarks.append(f"The released code, where the trials here {where}: {'; '.join(known)}.")
     columns = _columns_run_by_code(comparison)
@@ -269,7 +257,7 @@ def _as_printed(found: ProtocolComparison, readings: Sequence[CodeReading]) -> s
     return text + "."
 
 
-def _told(reading: CodeReading) -> str:
+def _sentence(reading: CodeReading) -> str:
     """The difference; of trials that differ from each other, which are as what."""
     if reading.side != "mixed":
         return reading.sentence
@@ -392,11 +380,10 @@ class _Layout:
     def side_by_side(self, columns: list[int], stars: bool) -> Table:
         """Three columns for each encoding. A star marks the best if bold text is not available."""
         heads, groups = self._heads(), []
+        difference = Column("ratio" if self.table.quantity is Quantity.LOSS else "Δ", Align.RIGHT)
         for c in columns:
             groups.append(Group(self.table.columns[c].label, len(heads), len(heads) + 2))
-            heads.append(Column("here", Align.RIGHT, rule_before=True))
-            heads.append(Column("paper", Align.RIGHT))
-            heads.append(Column("ratio" if self.table.quantity is Quantity.LOSS else "Δ", Align.RIGHT))
+            heads += [Column("here", Align.RIGHT, rule_before=True), Column("paper", Align.RIGHT), difference]
         rendered = Table(heads, groups)
 
         def mark(text: str, best: bool) -> str:
@@ -434,13 +421,11 @@ class _Layout:
             cells = self._begin_row(rendered, i)
             for c in self.columns:
                 cell = self.comparison.cells[r][c]
-                published = _value(cell.published, quantity)
-                here = _here(cell, quantity)
+                here, published = _here(cell, quantity), _value(cell.published, quantity)
+                text = " / ".join([here, published, _difference(cell, quantity)])
                 if not here:
-                    cells.append(f"  / {published} /  " if cell.published else "")
-                else:
-                    parts = [here, published, _difference(cell, quantity)]
-                    cells.append(Cell(" / ".join(parts), best=cell.best_measured))
+                    text = f"  / {published} /  " if cell.published else ""
+                cells.append(Cell(text, best=cell.best_measured))
             rendered.add_row(cells)
         return rendered
 
@@ -480,6 +465,10 @@ def write_latex(comparison: Comparison, whole_table: bool, out: TextIO) -> None:
     out.write(f"\\caption{{{' '.join(map(escape_latex, sentences))}}}\n\\end{{table}}\n")
 
 
+def _told(one: Difference | Substitute, here: str) -> dict[str, str]:
+    return {"what": one.what, "here": here, "published": one.published}
+
+
 def as_dictionary(comparison: Comparison) -> dict[str, object]:
     """{"experiment", "table", "cells": [the records], "differences": [...], ...}."""
     table, found = comparison.table, comparison.protocol
@@ -496,16 +485,10 @@ def as_dictionary(comparison: Comparison) -> dict[str, object]:
         "trials_elsewhere": comparison.elsewhere,
         "notes": list(table.notes),
         "compatibility": comparison.specification.compatibility or "paper",
-        "differences": [
-            {"what": one.what, "here": one.here, "published": one.published} for one in found.differences
-        ],
+        "differences": [_told(one, one.here) for one in found.differences],
         "left_open": [{"what": one.what, "here": one.here, "note": one.note} for one in found.open_fields],
-        "substitutes": [
-            {"what": one.what, "here": here, "published": one.published} for one, here in _substitutes(comparison)
-        ],
-        "brought": [
-            {"what": one.what, "here": name, "published": one.published} for one, name in found.brought
-        ],
+        "substitutes": [_told(one, here) for one, here in _substitutes(comparison)],
+        "brought": [_told(one, name) for one, name in found.brought],
         "not_in_table": found.outside,
         "released_code": [
             {"code": one.sentence, "here": one.side} for one in table.code_readings(comparison.specification)
@@ -524,9 +507,6 @@ def as_dictionary(comparison: Comparison) -> dict[str, object]:
     }
 
 
-def write_json_of_all(comparisons: Sequence[Comparison], out: TextIO) -> None:
-    out.write(json.dumps(list(map(as_dictionary, comparisons)), ensure_ascii=False, indent=1) + "\n")
-
-
-def write_json(comparison: Comparison, out: TextIO) -> None:
-    out.write(json.dumps(as_dictionary(comparison), ensure_ascii=False, indent=1) + "\n")
+def write_json(document: object, out: TextIO) -> None:
+    """Of one `as_dictionary`, or a list of them."""
+    out.write(json.dumps(document, ensure_ascii=False, indent=1) + "\n")

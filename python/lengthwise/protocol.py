@@ -20,7 +20,6 @@ from lengthwise._proto import catalogue_service_pb2, specification_pb2
 from lengthwise.connection import Connection
 from lengthwise.printed import Printed
 from lengthwise.published import (
-    Parameter,
     PublishedColumn,
     PublishedRow,
     PublishedTable,
@@ -162,13 +161,7 @@ def format_parameter(component: Component, name: str) -> str:
         width = parameter_of(component, "d_model")
         if isinstance(width, float):
             value = width if component.name == "positional_attention" else 4 * width
-    return "none" if value is None else _format_value(value)
-
-
-def _format_value(value: Parameter) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return value if isinstance(value, str) else format_exact(value)
+    return "none" if value is None else _scalar(value)
 
 
 def flatten(path: str, message: Message, ignored: Collection[str] = _IGNORED) -> dict[str, str]:
@@ -297,7 +290,7 @@ class _Comparison:
         value = self.printed.text_value(path, of)
         if value is None:
             return None
-        return format_count(int(value)) if path == "training.epochs" else _format_value(value)
+        return format_count(int(value)) if path == "training.epochs" else _scalar(value)
 
     def run(self) -> ProtocolComparison:
         self._fields()
@@ -485,7 +478,7 @@ def _encodings_of(column: PublishedColumn) -> list[str]:
     is_subset = wanted.pop("randomized", False)
     drawn = wanted.pop("positions", "randomized" if is_subset else "")
     prefix = f"{drawn}_" if drawn else ""
-    more = [f" {name}={_format_value(value)}" for name, value in wanted.items() if value != (name in ("sorted", "trained"))]
+    more = [f" {name}={_scalar(value)}" for name, value in wanted.items() if value != (name in ("sorted", "trained"))]
     return [prefix + name + "".join(more) for name in column.encoding_names or ["any"]]
 
 

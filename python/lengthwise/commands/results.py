@@ -62,7 +62,7 @@ def _write_all(found: Sequence[Comparison], experiment: Experiment, whole_table:
         display.records_of_all(found).write_csv(output.out)
         return
     if output.kind == "json":
-        display.write_json_of_all(found, output.out)
+        display.write_json(list(map(display.as_dictionary, found)), output.out)
         return
     if not found:
         output.out.write(
@@ -81,7 +81,7 @@ def _write(comparison: Comparison, whole_table: bool, output: Output) -> None:
     if output.kind == "csv":
         display.records(comparison).write_csv(output.out)
     elif output.kind == "json":
-        display.write_json(comparison, output.out)
+        display.write_json(display.as_dictionary(comparison), output.out)
     elif output.kind == "markdown":
         display.write_markdown(comparison, whole_table, output.out)
     elif output.kind == "latex":
