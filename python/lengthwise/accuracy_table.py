@@ -94,52 +94,36 @@ def _group_mean(by_length: dict[int, float | None], lengths: Sequence[int]) -> f
     return sum(score for score in scores if score is not None) / len(scores)
 
 
-def _group_name(lengths: Sequence[int]) -> str:
-    return str(lengths[0]) if len(lengths) == 1 else f"{lengths[0]}–{lengths[-1]}"
-
-
 @dataclass(frozen=True)
 class _Name:
-    """A column that says what a row is, with the room that it takes."""
+    """A column that says what a row is, with a text for each row and the room that it takes."""
 
     column: Column
-    text: Callable[[Row], str]
+    texts: list[str]
     width: int
 
 
 def _names(rows: Sequence[Row]) -> list[_Name]:
     """Name columns for the properties in which rows differ."""
-
-    def differs(value: Callable[[Row], object]) -> bool:
-        return len({value(row) for row in rows}) > 1
-
-    def longest(value: Callable[[Row], str]) -> int:
-        return max(len(value(row).encode()) for row in rows)
-
-    names: list[_Name] = []
-    if differs(lambda row: row.task):
-        names.append(_Name(Column("task"), lambda row: row.task, longest(lambda row: row.task) + 2))
-    if differs(lambda row: row.network):
-        names.append(_Name(Column("network"), lambda row: row.network, longest(lambda row: row.network) + 2))
-    rates = differs(lambda row: row.learning_rate)
+    texts = {name: [str(getattr(row, name)) for row in rows] for name in ("task", "network", "encoding", "learning_rate")}
+    wanted = [name for name, of_rows in texts.items() if len(set(of_rows)) > 1]
     # A row needs a name.
-    if differs(lambda row: row.encoding) or not (names or rates):
-        names.append(_Name(Column("encoding"), lambda row: row.encoding, longest(lambda row: row.encoding)))
-    if rates:
-        names.append(_Name(Column("rate", Align.RIGHT), lambda row: format_exact(row.learning_rate), 9))
+    names = [
+        _Name(Column(name), texts[name], max(len(text.encode()) for text in texts[name]) + (0 if name == "encoding" else 2))
+        for name in texts
+        if name != "learning_rate" and (name in wanted or (name == "encoding" and not wanted))
+    ]
+    trained = [row.training_accuracy for row in rows]
+    if "learning_rate" in wanted:
+        names.append(_Name(Column("rate", Align.RIGHT), [format_exact(row.learning_rate) for row in rows], 9))
     if any(row.trials.succeeded > 1 for row in rows):
-        names.append(_Name(Column("trials", Align.RIGHT), lambda row: str(row.trials.succeeded), 8))
-    if any(row.training_accuracy.trials for row in rows):
+        names.append(_Name(Column("trials", Align.RIGHT), [str(row.trials.succeeded) for row in rows], 8))
+    if any(one.trials for one in trained):
         column = Column("training set", Align.RIGHT, rule_before=True)
-        names.append(_Name(column, lambda row: _percent(_mean(row.training_accuracy)), 15))
-    if any(row.training_accuracy.trials > 1 for row in rows):
-        names.append(_Name(Column("±", Align.RIGHT), lambda row: _percent(_deviation(row.training_accuracy)), 6))
+        names.append(_Name(column, [_percent(_mean(one)) for one in trained], 15))
+    if any(one.trials > 1 for one in trained):
+        names.append(_Name(Column("±", Align.RIGHT), [_percent(_deviation(one)) for one in trained], 6))
     return names
-
-
-def _rounded(value: float) -> int:
-    """Halves up, of what is not negative."""
-    return math.floor(value + 0.5)
 
 
 def as_table(summary: Summary, width: int) -> Table:
@@ -165,7 +149,7 @@ def as_table(summary: Summary, width: int) -> Table:
     seen_room = 0
     if seen:
         share = len(seen) / len(lengths)
-        seen_room = min(max(1, _rounded(room * min(max(share, 0.25), 0.5))), 5)
+        seen_room = min(max(1, math.floor(room * min(max(share, 0.25), 0.5) + 0.5)), 5)
 
     columns = [name.column for name in names]
     groups: list[Group] = []
@@ -180,7 +164,8 @@ def as_table(summary: Summary, width: int) -> Table:
         # One group is the mean, which is not said twice.
         for number, group in enumerate(of_side):
             values.append(group if len(of_side) > 1 else mean)
-            columns.append(Column(_group_name(group), Align.RIGHT, rule_before=number == 0))
+            name = str(group[0]) if len(group) == 1 else f"{group[0]}–{group[-1]}"
+            columns.append(Column(name, Align.RIGHT, rule_before=number == 0))
         if len(of_side) > 1:
             values.append(mean)
             columns.append(Column("mean", Align.RIGHT))
@@ -194,8 +179,8 @@ def as_table(summary: Summary, width: int) -> Table:
     if with_deviation:
         columns.append(Column("±", Align.RIGHT))
     table = Table(columns, groups)
-    for row in rows:
-        cells, by_length = [Cell(name.text(row)) for name in names], _scores(summary, row)
+    for number, row in enumerate(rows):
+        cells, by_length = [Cell(name.texts[number]) for name in names], _scores(summary, row)
         for value in values:
             if isinstance(value, list):
                 cells.append(Cell(format_score(summary, _group_mean(by_length, value))))

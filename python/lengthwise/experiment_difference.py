@@ -17,21 +17,18 @@ SummaryCell = experiment_service_pb2.SummarizeExperimentResponse.Cell
 Heading = experiment_service_pb2.SummarizeExperimentResponse.Heading
 
 
-@dataclass(frozen=True)
-class ExperimentDifference:
-    # "training.steps"; "encodings.LABEL.max_position".
-    field: str
-    # Empty if the experiment has no such field.
-    first: str
-    second: str
+_AXES = ("tasks", "networks", "encodings")
 
 
-def _components(axis: str, components: Iterable[Component], others: Iterable[Component]) -> dict[str, str]:
-    """Names and parameters of the components whose label is also in `others`."""
-    labels = {component.label for component in others}
+def _labels(one: Specification, axis: str) -> list[str]:
+    return [component.label for component in getattr(one, axis)]
+
+
+def _components(axis: str, one: Specification, other: Specification) -> dict[str, str]:
+    """Names and parameters of the components whose label is also in `other`."""
     fields: dict[str, str] = {}
-    for component in components:
-        if component.label in labels:
+    for component in getattr(one, axis):
+        if component.label in _labels(other, axis):
             path = f"{axis}.{component.label}"
             fields[path] = component.name
             fields.update({f"{path}.{name}": format_parameter(component, name) for name in component.parameters})
@@ -58,44 +55,39 @@ def _set(path: str, message: Message) -> dict[str, str]:
 
 
 def _fields(one: Specification, other: Specification) -> dict[str, str]:
+    components = {path: text for axis in _AXES for path, text in _components(axis, one, other).items()}
     return {
-        **_components("tasks", one.tasks, other.tasks),
-        **_components("networks", one.networks, other.networks),
-        **_components("encodings", one.encodings, other.encodings),
+        **components,
         **_overrides(one),
         **_set("training", one.training),
         **_set("evaluation", one.evaluation),
         "learning_rates": ", ".join(map(format_exact, one.learning_rates)),
-        "seeds": _seeds(one.seeds),
-        "weight_seeds": _seeds(one.weight_seeds),
-        "data_seeds": _seeds(one.data_seeds),
+        **{name: _seeds(getattr(one, name)) for name in ("seeds", "weight_seeds", "data_seeds")},
         "compatibility": one.compatibility,
         "evaluated_trial": one.evaluated_trial,
     }
 
 
-def differences(first: Specification, second: Specification) -> list[ExperimentDifference]:
-    """Every field that decides results, of two specifications as the server keeps them.
+def differences(first: Specification, second: Specification) -> list[tuple[str, str, str]]:
+    """Every field that decides results ("training.steps", "encodings.LABEL.max_position") and has two values, of two
+    specifications as the server keeps them; with both, empty where there is no such field.
 
     Of components, those with a label that both have; `unshared` names the others.
     """
     one, two = _fields(first, second), _fields(second, first)
     return [
-        ExperimentDifference(path, one.get(path, ""), two.get(path, ""))
+        (path, one.get(path, ""), two.get(path, ""))
         for path in sorted({*one, *two})
         if one.get(path, "") != two.get(path, "")
     ]
-
-
-_AXES = ("tasks", "networks", "encodings")
 
 
 def unshared(one: Specification, other: Specification) -> list[str]:
     """ "encodings none, rope": components of `one` with labels that `other` has not."""
     found = []
     for axis in _AXES:
-        others = {component.label for component in getattr(other, axis)}
-        labels = [component.label for component in getattr(one, axis) if component.label not in others]
+        others = _labels(other, axis)
+        labels = [label for label in _labels(one, axis) if label not in others]
         if labels:
             found.append(f"{axis if len(labels) > 1 else axis[:-1]} {', '.join(labels)}")
     return found
@@ -103,22 +95,16 @@ def unshared(one: Specification, other: Specification) -> list[str]:
 
 def share_trials(one: Specification, other: Specification) -> bool:
     """True if both have trials with the same labels, which `differences` compares."""
-    return all(
-        {component.label for component in getattr(one, axis)} & {component.label for component in getattr(other, axis)}
-        for axis in _AXES
-    )
+    return not any(set(_labels(one, axis)).isdisjoint(_labels(other, axis)) for axis in _AXES)
 
 
 def sentences(first: Specification, second: Specification, names: tuple[str, str]) -> list[str]:
     """How two experiments of these names differ."""
     parts = [
-        f"{one.field} {one.second or 'none'} ({names[0]}: {one.first or 'none'})" for one in differences(first, second)
+        f"{field} {there or 'none'} ({names[0]}: {here or 'none'})" for field, here, there in differences(first, second)
     ]
-    only = [
-        f"Only in {name}: {'; '.join(labels)}."
-        for name, labels in ((names[0], unshared(first, second)), (names[1], unshared(second, first)))
-        if labels
-    ]
+    of_one = zip(names, (unshared(first, second), unshared(second, first)))
+    only = [f"Only in {name}: {'; '.join(labels)}." for name, labels in of_one if labels]
     if parts:
         return [f"How {names[1]} differs: {'; '.join(parts)}.", *only]
     if not only:

@@ -1055,7 +1055,7 @@ class ExperimentDifferenceTest(ResolvedTest):
             protocol.resolve(self.connection, "name: x\ntasks: bucket_sort\nlearning_rates: 0.001\n" + yaml)
             for yaml in (first, second)
         )
-        return [f"{one.field}: {one.first} | {one.second}" for one in experiment_difference.differences(one, two)]
+        return [f"{field}: {here} | {there}" for field, here, there in experiment_difference.differences(one, two)]
 
     def test_experiment_does_not_differ_from_itself(self):
         self.assertEqual(self.differences(self.FIRST, self.FIRST), [])
