@@ -2,9 +2,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy
 
@@ -23,11 +23,11 @@ from lengthwise.analyses import speed as speeds
 from lengthwise.analyses.attention_similarity import AttentionMeasure
 from lengthwise.analyses.encoding_distance import EncodingDistance
 from lengthwise.analyses.encoding_tables import find_fixed
-from lengthwise.analyses.measures import CONFIDENCE, spearman_correlation
+from lengthwise.analyses.measures import CONFIDENCE, PairedTest, spearman_correlation
 from lengthwise.analyses.table import (
     AnalysisTable,
     Cell,
-    Column,
+    Row,
     accuracy_cells,
     count_cell,
     loss_cells,
@@ -50,23 +50,25 @@ _INTERVAL = f"{100 * CONFIDENCE:.0f} % interval"
 _WILSON = f"Intervals: Wilson's {100 * CONFIDENCE:.0f} % confidence intervals."
 
 
-def _score_columns(subject: Subject) -> list[Column]:
-    """Of accuracies, or of losses if the tasks are compared by them."""
-    if subject.by_loss:
-        return [Column("loss", "loss"), Column("loss_deviation")]
-    return [Column("accuracy", "accuracy %"), Column("accuracy_deviation")]
+def _add_scores(
+    table: AnalysisTable[Row], subject: Subject, scores: Callable[[Row], Sequence[float]], reference: str = ""
+) -> None:
+    """Accuracies, or losses if the tasks are compared by them: `scores` as Subject.accuracies, which may be those of the
+    encoding `reference`.
+    """
+    name, unit = ("loss", "") if subject.by_loss else ("accuracy", " %")
 
+    def cells(row: Row) -> list[Cell]:
+        return loss_cells([-score for score in scores(row)]) if subject.by_loss else accuracy_cells(scores(row))
 
-def _score_cells(subject: Subject, scores: Sequence[float]) -> list[Cell]:
-    """`scores`: as Subject.accuracies."""
-    return loss_cells([-score for score in scores]) if subject.by_loss else accuracy_cells(scores)
+    table.add_means(f"reference_{name}" if reference else name, (reference or name) + unit, cells)
 
 
 @dataclass
 class AnalysisReport:
     # Explains the numbers: a sentence without its full stop.
     caption: str
-    table: AnalysisTable
+    table: AnalysisTable[Any]
     # Sentences.
     remarks: list[str] = field(default_factory=list)
     # Sentences for tables alone and for records alone, such as the unit: tables print per cent where records have fractions.
@@ -201,15 +203,14 @@ def attention(
     comparison = attention_similarity.compare(subject, reference, kind)
     cosine = kind is AttentionMeasure.COSINE
     name = "cosine" if cosine else "divergence"
-    of_published = [Column("published", "paper"), Column("published_deviation")] if published else []
-    columns = [
-        *_score_columns(subject),
-        Column(name, "cosine" if cosine else "JS divergence", rule_before=True),
-        Column(f"{name}_deviation"),
-        *of_published,
-        Column("models", "models"),
-        Column("pairs", "pairs"),
-    ]
+    table = AnalysisTable(comparison.rows, lambda row: row.of)
+    _add_scores(table, subject, lambda row: subject.accuracies_of(row.of))
+    header = "cosine" if cosine else "JS divergence"
+    table.add_means(name, header, lambda row: mean_cells(row.pairs, 3 if cosine else 4), rule=True)
+    if published:
+        table.add_means("published", "paper", lambda row: _published_cells(published, row.of))
+    table.add("models", "models", lambda row: count_cell(row.models))
+    table.add("pairs", "pairs", lambda row: count_cell(len(row.pairs)))
     what = (
         "Cosine similarity of attention maps to those of"
         if cosine
@@ -218,16 +219,10 @@ def attention(
     report = AnalysisReport(
         f"{what} {reference} ({counted(comparison.sequences, 'sequence')}, {counted(comparison.layers, 'layer')}): mean "
         "and standard deviation over pairs of models",
-        AnalysisTable(columns),
+        table,
     )
-    points: dict[TrialSet, float] = {}
-    for row in comparison.rows:
-        own = subject.accuracies_of(row.of)
-        cells = _score_cells(subject, own) + mean_cells(row.pairs, 3 if cosine else 4)
-        cells += _published_cells(published, row.of) if published else []
-        report.table.add_row(row.of, [*cells, count_cell(row.models), count_cell(len(row.pairs))])
-        if row.of.encoding != reference and row.pairs:
-            points[row.of] = float(numpy.mean(row.pairs))
+    others = [row for row in comparison.rows if row.of.encoding != reference and row.pairs]
+    points = {row.of: float(numpy.mean(row.pairs)) for row in others}
     report.remarks += correlation_remarks(subject, name, points)
     if published and published.correlation:
         report.remarks += _published_correlation(published, subject, comparison.rows)
@@ -283,15 +278,17 @@ def attention_matrix(subject: Subject, measure: str = "cosine") -> AnalysisRepor
     matrix = attention_similarity.compare_all(subject, kind)
     cosine = kind is AttentionMeasure.COSINE
     name = "cosine" if cosine else "divergence"
-    columns = [Column(header=one.encoding, rule_before=i == 0) for i, one in enumerate(matrix.sets)]
+    table = AnalysisTable(range(len(matrix.sets)), matrix.sets.__getitem__, ["other", name, "pairs"])
+    for i, one in enumerate(matrix.sets):
+        of_column = [number_cell(value, 3 if cosine else 4) for value in matrix.values[:, i].tolist()]
+        table.add("", one.encoding, of_column.__getitem__, rule=i == 0)
     what = "Cosine similarity of attention maps" if cosine else "Jensen-Shannon divergence (nats) of attention maps"
     report = AnalysisReport(
         f"{what} between encodings ({counted(matrix.sequences, 'sequence')}, {counted(matrix.layers, 'layer')}): mean "
         "over pairs of models; on the diagonal, over pairs of different seeds",
-        AnalysisTable(columns, ["other", name, "pairs"]),
+        table,
     )
     for one, values, pairs in zip(matrix.sets, matrix.values.tolist(), matrix.pairs.tolist()):
-        report.table.add_row(one, [number_cell(value, 3 if cosine else 4) for value in values])
         for record in zip((other.encoding for other in matrix.sets), values, pairs):
             report.table.add_record(one, record)
     return report
@@ -303,24 +300,22 @@ def ground_truth(subject: Subject) -> AnalysisReport:
     layers = max(len(row.layers) for row in rows)
     # In records a row for each layer and length.
     in_records = ["layer", "length", "puzzles", "even_share", "share", "share_deviation", "models"]
-    columns = [Column(header="accuracy %"), Column(header="even", rule_before=True)]
-    columns += [Column(header=f"layer {layer + 1}", rule_before=layer == 0) for layer in range(layers)]
-    columns.append(Column(header="models", rule_before=True))
+    table = AnalysisTable(rows, lambda row: row.of, in_records)
+    table.add("", "accuracy %", lambda row: accuracy_cells(subject.accuracies_of(row.of))[0])
+    table.add("", "even", lambda row: percent_cell(row.all.even), rule=True)
+    for i in range(layers):
+        shares_of = [accuracy_cells(row.all.by_layer[i])[0] if i < len(row.layers) else number_cell(None, 1) for row in rows]
+        table.add("", f"layer {i + 1}", dict(zip(rows, shares_of)).__getitem__, rule=i == 0)
+    table.add("", "models", lambda row: count_cell(row.models), rule=True)
     puzzles = max(row.all.puzzles for row in rows)
     report = AnalysisReport(
         f"Share of the target cell's attention on the cells that determine it ({counted(puzzles, 'puzzle')}): mean and "
         "standard deviation over models",
-        AnalysisTable(columns, in_records),
+        table,
         of_table=["Shares are in per cent."],
         of_records=["Accuracies and shares are fractions of 1."],
     )
     for row in rows:
-        cells = [accuracy_cells(subject.accuracies_of(row.of))[0], percent_cell(row.all.even)]
-        cells += [
-            accuracy_cells(row.all.by_layer[layer])[0] if layer < len(row.layers) else number_cell(None, 1)
-            for layer in range(layers)
-        ]
-        report.table.add_row(row.of, [*cells, count_cell(row.models)])
         for layer in range(len(row.layers)):
             for length, shares in row.by_length.items():
                 share = [cell.value for cell in accuracy_cells(shares.by_layer[layer])]
@@ -335,30 +330,22 @@ def ground_truth(subject: Subject) -> AnalysisReport:
 def encodings(subject: Subject, reference: str) -> AnalysisReport:
     """Distance of learned tables from the fixed encoding `reference`, a label or a name of the catalogue."""
     distances = encoding_distance.measure(subject, find_fixed(subject, reference))
-    columns = [
-        *_score_columns(subject),
-        Column("first_block", "block 1", rule_before=True), Column("first_block_deviation"),
-        Column("all_blocks", "mean of blocks"), Column("all_blocks_deviation"),
-        Column("models", "models"),
-        # Cosine of the two tables of block 1, without rotation.
-        Column("cosine"), Column("cosine_deviation"),
-    ]  # fmt: skip
-    report = AnalysisReport(
-        f"Orthogonal Procrustes distance (Frobenius norm) of learned tables to {reference}: mean and standard deviation "
-        "over models",
-        AnalysisTable(columns),
-    )
     of_sets: dict[TrialSet, list[EncodingDistance]] = {}
     for model in distances.models:
         of_sets.setdefault(model.of, []).append(model)
-    points: dict[TrialSet, float] = {}
-    for one, models in of_sets.items():
-        own = subject.accuracies_of(one)
-        first = [model.blocks[0] for model in models]
-        cells = _score_cells(subject, own) + mean_cells(first, 2) + mean_cells([model.mean for model in models], 2)
-        cells += [count_cell(len(first)), *mean_cells([model.cosines[0] for model in models], 2)]
-        report.table.add_row(one, cells)
-        points[one] = float(numpy.mean(first))
+    table = AnalysisTable(list(of_sets), lambda one: one)
+    _add_scores(table, subject, subject.accuracies_of)
+    table.add_means("first_block", "block 1", lambda one: mean_cells([m.blocks[0] for m in of_sets[one]], 2), rule=True)
+    table.add_means("all_blocks", "mean of blocks", lambda one: mean_cells([model.mean for model in of_sets[one]], 2))
+    table.add("models", "models", lambda one: count_cell(len(of_sets[one])))
+    # Cosine of the two tables of block 1, without rotation.
+    table.add_means("cosine", "", lambda one: mean_cells([model.cosines[0] for model in of_sets[one]], 2))
+    report = AnalysisReport(
+        f"Orthogonal Procrustes distance (Frobenius norm) of learned tables to {reference}: mean and standard deviation "
+        "over models",
+        table,
+    )
+    points = {one: float(numpy.mean([model.blocks[0] for model in models])) for one, models in of_sets.items()}
     report.remarks += correlation_remarks(subject, "distance in block 1", points)
     if distances.without_tables:
         report.remarks.append(f"Without a learned table: {_list(distances.without_tables)}.")
@@ -376,15 +363,17 @@ def noise(subject: Subject) -> AnalysisReport:
     deviations = sorted({deviation for curve in curves for deviation in curve.accuracies})
     # Records have a row for each deviation, so that their columns do not depend on the deviations.
     in_records = ["noise", "accuracy", "accuracy_deviation", "models"]
-    columns = [Column(header=format_exact(deviation), rule_before=deviation == 0) for deviation in deviations]
+    table = AnalysisTable(curves, lambda curve: curve.of, in_records)
+    for deviation in deviations:
+        accuracies = {curve: accuracy_cells(curve.accuracies.get(deviation, []))[0] for curve in curves}
+        table.add("", format_exact(deviation), accuracies.__getitem__, rule=deviation == 0)
     report = AnalysisReport(
         "Accuracy by the standard deviation of the noise on the token embeddings: mean and standard deviation over models",
-        AnalysisTable(columns, in_records),
+        table,
         of_table=["Accuracies are in per cent."],
         of_records=["Accuracies are fractions of 1."],
     )
     for curve in curves:
-        report.table.add_row(curve.of, [accuracy_cells(curve.accuracies.get(one, []))[0] for one in deviations])
         for deviation, values in curve.accuracies.items():
             accuracy = [cell.value for cell in accuracy_cells(values)]
             report.table.add_record(curve.of, [deviation, *accuracy, len(values)])
@@ -393,35 +382,20 @@ def noise(subject: Subject) -> AnalysisReport:
 
 def humans(subject: Subject, people: Mapping[str, float]) -> AnalysisReport:
     """Puzzle by puzzle beside people's accuracies (latin_square.read_human_accuracies)."""
-    comparisons = human_comparison.compare(subject, people)
-    columns = [
-        Column("accuracy", "models %"),
-        Column("human_accuracy", "people %"),
-        Column("cosine", "cosine", rule_before=True),
-        Column("spearman", "Spearman's ρ"),
-        Column("p_value", "p"),
-        Column("puzzles", "puzzles"),
-        Column("models", "models"),
-        Column("composite", "composite"),
-    ]
-    report = AnalysisReport("Accuracy of models and of people, puzzle by puzzle", AnalysisTable(columns))
-    for row in comparisons:
-        ranks = row.ranks
-        report.table.add_row(
-            row.of,
-            [
-                *(
-                    percent_cell(float(numpy.mean(values)) if values else None)
-                    for values in (row.model_accuracies, row.human_accuracies)
-                ),
-                number_cell(row.cosine, 3),
-                number_cell(ranks.coefficient if ranks else None, 2),
-                probability_cell(ranks.p_value if ranks else None),
-                count_cell(len(row.puzzles)),
-                count_cell(row.models),
-                number_cell(row.composite, 2),
-            ],
-        )
+
+    def mean(values: Sequence[float]) -> Cell:
+        return percent_cell(float(numpy.mean(values)) if values else None)
+
+    table = AnalysisTable(human_comparison.compare(subject, people), lambda row: row.of)
+    table.add("accuracy", "models %", lambda row: mean(row.model_accuracies))
+    table.add("human_accuracy", "people %", lambda row: mean(row.human_accuracies))
+    table.add("cosine", "cosine", lambda row: number_cell(row.cosine, 3), rule=True)
+    table.add("spearman", "Spearman's ρ", lambda row: number_cell(row.ranks.coefficient if row.ranks else None, 2))
+    table.add("p_value", "p", lambda row: probability_cell(row.ranks.p_value if row.ranks else None))
+    table.add("puzzles", "puzzles", lambda row: count_cell(len(row.puzzles)))
+    table.add("models", "models", lambda row: count_cell(row.models))
+    table.add("composite", "composite", lambda row: number_cell(row.composite, 2))
+    report = AnalysisReport("Accuracy of models and of people, puzzle by puzzle", table)
     report.remarks.append(
         "cosine and Spearman's rank correlation ρ are over the puzzles. p is two-sided, from Student's t-distribution with "
         "two degrees of freedom fewer than puzzles. composite: the mean of cosine and ρ."
@@ -437,46 +411,35 @@ def t_test(subject: Subject, reference: str, length: int = 0) -> AnalysisReport:
         subject = at_length(subject, length)
     comparisons = seed_comparison.compare(subject, reference)
     by_loss = subject.by_loss
-    score = "loss" if by_loss else "accuracy"
     several = any(row.tests > 1 for row in comparisons)
-    columns = [
-        *_score_columns(subject),
-        Column(f"reference_{score}", f"{reference}{'' if by_loss else ' %'}"), Column(f"reference_{score}_deviation"),
-        Column("t", "t", rule_before=True), Column("degrees_of_freedom", "df"), Column("p_value", "p"),
-        Column("adjusted_p_value", "Holm's p" if several else ""), Column("pairs", "pairs"),
-        Column("difference", "difference", rule_before=True),
-        Column("difference_low", _INTERVAL), Column("difference_high"),
-    ]  # fmt: skip
+
+    def difference(name: str, other: str = "") -> Callable[[seed_comparison.SeedComparison], Cell]:
+        """Of a test, which may be an interval to the `other` number."""
+
+        def text(test: PairedTest) -> str:
+            numbers = [getattr(test, one) for one in (name, other) if one]
+            return " to ".join(f"{one:.3g}" if by_loss else f"{100 * one:.1f}" for one in numbers)
+
+        return lambda row: Cell(getattr(row.test, name), text(row.test)) if row.test else Cell(None, "–")
+
+    table = AnalysisTable(comparisons, lambda row: row.of)
+    _add_scores(table, subject, lambda row: row.own)
+    _add_scores(table, subject, lambda row: row.reference, reference)
+    table.add("t", "t", lambda row: number_cell(row.test.t if row.test else None, 2), rule=True)
+    table.add("degrees_of_freedom", "df", lambda row: count_cell(len(row.own) - 1))
+    table.add("p_value", "p", lambda row: probability_cell(row.test.p_value if row.test else None))
+    table.add("adjusted_p_value", "Holm's p" if several else "", lambda row: probability_cell(row.adjusted_p_value))
+    table.add("pairs", "pairs", lambda row: count_cell(len(row.own)))
+    table.add("difference", "difference", difference("difference"), rule=True)
+    table.add("difference_low", _INTERVAL, difference("low", "high"))
+    table.add("difference_high", "", difference("high"))
     report = AnalysisReport(
         f"Paired t-tests of {reference} against the other encodings, seed by seed: {_tested_score(subject, length)}",
-        AnalysisTable(columns),
+        table,
     )
     if not by_loss:
         report.of_table.append("The difference and its interval are in percentage points.")
         report.of_records.append("Accuracies, the difference and its interval are fractions of 1.")
-
-    def difference(value: float) -> str:
-        return f"{value:.3g}" if by_loss else f"{100 * value:.1f}"
-
-    for row in comparisons:
-        test = row.test
-        differences = [Cell(None, "–")] * 3
-        if test is not None:
-            interval = f"{difference(test.low)} to {difference(test.high)}"
-            differences = [Cell(test.difference, difference(test.difference)), Cell(test.low, interval), Cell(test.high)]
-        report.table.add_row(
-            row.of,
-            [
-                *_score_cells(subject, row.own),
-                *_score_cells(subject, row.reference),
-                number_cell(test.t if test else None, 2),
-                count_cell(len(row.own) - 1),
-                probability_cell(test.p_value if test else None),
-                probability_cell(row.adjusted_p_value),
-                count_cell(len(row.own)),
-                *differences,
-            ],
-        )
     what = f"the encoding's loss less {reference}'s" if by_loss else f"{reference} less the encoding"
     report.remarks += [
         f"Student's t-test for related samples; the pairs are the seeds that both have. t is positive where {reference} is "
@@ -520,26 +483,20 @@ def carries(subject: Subject, length: int = 0) -> AnalysisReport:
         "digits", "place", "base_rate", "first_wrong_with_carry", "first_wrong_without_carry", "accuracy_with_carry",
         "accuracy_without_carry", "answers", "models",
     ]  # fmt: skip
-    columns = [
-        Column(header="answers"), Column(header="errors"),
-        Column(header="with carry %", rule_before=True), Column(header=_INTERVAL), Column(header="by chance %"),
-        Column(header="p"), Column(header="models", rule_before=True),
-    ]  # fmt: skip
+    table = AnalysisTable(rows, lambda row: row.of, in_records)
+    table.add("", "answers", lambda row: count_cell(row.answers))
+    table.add("", "errors", lambda row: count_cell(row.errors))
+    table.add("", "with carry %", lambda row: percent_cell(row.share), rule=True)
+    table.add("", _INTERVAL, lambda row: Cell(None, _percents(row.interval())))
+    table.add("", "by chance %", lambda row: percent_cell(row.expected))
+    table.add("", "p", lambda row: probability_cell(row.p_value()))
+    table.add("", "models", lambda row: count_cell(row.models), rule=True)
     report = AnalysisReport(
         f"Wrong answers to sums of {rows[0].digits} digits, and the share of them with a carry into the least significant "
         "wrong digit",
-        AnalysisTable(columns, in_records),
+        table,
     )
     for row in rows:
-        interval = row.interval()
-        report.table.add_row(
-            row.of,
-            [
-                count_cell(row.answers), count_cell(row.errors), percent_cell(row.share),
-                Cell(None, f"{100 * interval[0]:.1f} to {100 * interval[1]:.1f}" if interval else "–"),
-                percent_cell(row.expected), probability_cell(row.p_value()), count_cell(row.models),
-            ],
-        )  # fmt: skip
         for place, values in enumerate(zip(row.base_rate, row.with_carry, row.without_carry, *row.accuracies())):
             base_rate, with_carry, without_carry, *right = map(float, values)
             counts = int(with_carry), int(without_carry)
@@ -551,33 +508,30 @@ def carries(subject: Subject, length: int = 0) -> AnalysisReport:
     return report
 
 
+def _percents(interval: tuple[float, float] | None) -> str:
+    return f"{100 * interval[0]:.1f} to {100 * interval[1]:.1f}" if interval else "–"
+
+
 def carry_chains(subject: Subject, length: int = 0) -> AnalysisReport:
     """Accuracy of digits by length of the carry chain. `length`: digits; 0: the largest that all sets have."""
     rows = carry_errors.measure_chains(subject, length)
-    columns = [
-        Column("digits"),
-        Column("distance", "carry from"),
-        Column("places", "places"), Column("base_rate", "share %"),
-        Column("wrong", "wrong", rule_before=True), Column("accuracy", "right %"),
-        Column("accuracy_low", _INTERVAL), Column("accuracy_high"),
-        Column("models", "models", rule_before=True),
-    ]  # fmt: skip
+    # Each with a distance that some carry came.
+    chains = [(row, int(distance)) for row in rows for distance in numpy.flatnonzero(row.places)]
+    table = AnalysisTable(chains, lambda chain: chain[0].of)
+    table.add("digits", "", lambda chain: count_cell(chain[0].digits))
+    table.add("distance", "carry from", lambda chain: Cell(chain[1], str(chain[1] or "none")))
+    table.add("places", "places", lambda chain: count_cell(int(chain[0].places[chain[1]])))
+    table.add("base_rate", "share %", lambda chain: percent_cell(float(chain[0].base_rate[chain[1]])))
+    table.add("wrong", "wrong", lambda chain: count_cell(int(chain[0].wrong[chain[1]])), rule=True)
+    table.add("accuracy", "right %", lambda chain: percent_cell(chain[0].accuracy(chain[1])))
+    intervals = {chain: chain[0].interval(chain[1]) for chain in chains}
+    table.add("accuracy_low", _INTERVAL, lambda chain: Cell(intervals[chain][0], _percents(intervals[chain])))
+    table.add("accuracy_high", "", lambda chain: Cell(intervals[chain][1]))
+    table.add("models", "models", lambda chain: count_cell(chain[0].models), rule=True)
     report = AnalysisReport(
         f"Accuracy of the digits of sums of {rows[0].digits} digits, by how many places the carry into them has come",
-        AnalysisTable(columns),
+        table,
     )
-    for row in rows:
-        for distance in map(int, numpy.flatnonzero(row.places)):
-            low, high = row.interval(distance)
-            report.table.add_row(
-                row.of,
-                [
-                    count_cell(row.digits), Cell(distance, str(distance) if distance else "none"),
-                    count_cell(int(row.places[distance])), percent_cell(float(row.base_rate[distance])),
-                    count_cell(int(row.wrong[distance])), percent_cell(row.accuracy(distance)),
-                    Cell(low, f"{100 * low:.1f} to {100 * high:.1f}"), Cell(high), count_cell(row.models),
-                ],
-            )  # fmt: skip
     report.remarks.append(
         "A carry arises where two digits add up to 10 or more, and passes through places whose digits add up to 9. places: "
         "the places of all answers, each answer up to and including its least significant wrong digit. share: the share of "
@@ -590,44 +544,39 @@ def speed(subject: Subject, accuracy: float = 0.9) -> AnalysisReport:
     """Steps a second, and seconds of training until the accuracy on unseen lengths was above `accuracy`, 0 to 1."""
     rows = speeds.measure(subject, accuracy)
     unseen = subject.unseen("lengths not seen in training")
-    columns = [
-        Column("steps_per_second", "steps/s"), Column("steps_per_second_deviation"),
-        Column("times_steps_per_second", "times"),
-        Column("published_steps_per_second", "paper"),
-        Column("seconds", f"s to {100 * accuracy:.4g} %", rule_before=True), Column("times_sooner", "times sooner"),
-        Column("reached", "reached"), Column("models", "models"),
-    ]  # fmt: skip
+    tables = [table for table in published_tables.tables() if table.quantity is Quantity.STEPS_PER_SECOND]
+    # Those that each row belongs to, with their value.
+    printed = {
+        row: [(one, value) for one in tables if _trained_as(one, row.of) and (value := _published_value(one, row.of))]
+        for row in rows
+    }
+    table = AnalysisTable(rows, lambda row: row.of)
+    table.add_means("steps_per_second", "steps/s", lambda row: mean_cells(row.steps_per_second, 1))
+    table.add(
+        "times_steps_per_second", "times", lambda row: number_cell(speeds.times_faster(row, rows, "steps_per_second"), 1)
+    )
+    table.add(
+        "published_steps_per_second", "paper", lambda row: number_cell(printed[row][0][1].value if printed[row] else None, 1)
+    )
+    reached = f"s to {100 * accuracy:.4g} %"
+    table.add("seconds", reached, lambda row: number_cell(row.median if math.isfinite(row.median) else None, 1), rule=True)
+    table.add("times_sooner", "times sooner", lambda row: number_cell(speeds.times_faster(row, rows, "seconds"), 1))
+    table.add("reached", "reached", lambda row: count_cell(row.reached))
+    table.add("models", "models", lambda row: count_cell(row.models))
     report = AnalysisReport(
         "Training steps per second (mean and standard deviation over models), and seconds of training until the accuracy "
         f"on {unseen} is above {100 * accuracy:.4g} % (median model); times: speed relative to the slowest encoding "
         "of the task",
-        AnalysisTable(columns),
+        table,
     )
-    tables = [table for table in published_tables.tables() if table.quantity is Quantity.STEPS_PER_SECOND]
-    speedups: dict[str, PublishedTable] = {}
-    for row in rows:
-        found = [table for table in tables if _trained_as(table, row.of) and _published_value(table, row.of) is not None]
-        value = _published_value(found[0], row.of) if found else None
-        speedups.update((table.key, table) for table in found)
-        report.table.add_row(
-            row.of,
-            [
-                *mean_cells(row.steps_per_second, 1),
-                number_cell(speeds.times_faster(row, rows, "steps_per_second"), 1),
-                number_cell(value.value if value else None, 1),
-                number_cell(row.median if math.isfinite(row.median) else None, 1),
-                number_cell(speeds.times_faster(row, rows, "seconds"), 1),
-                count_cell(row.reached), count_cell(row.models),
-            ],
-        )  # fmt: skip
     if any(row.reached < row.models for row in rows):
         report.remarks.append(
             "–: at most half of the models reached the accuracy. evaluation.every_steps sets how often it is measured."
         )
-    for table in speedups.values():
-        if known := table.speedup:
+    for found in {one.key: one for of_row in printed.values() for one, _ in of_row}.values():
+        if known := found.speedup:
             report.remarks.append(
-                f"Paper: {table.citation}, {table.table}: {100 * known.accuracy:g} % are reached {known.times} times "
+                f"Paper: {found.citation}, {found.table}: {100 * known.accuracy:g} % are reached {known.times} times "
                 f"sooner than with {known.than}."
             )
     report.remarks.append(
@@ -650,33 +599,28 @@ def loss_ratios(subject: Subject, reference: str, published: PublishedTable | No
     rows = ratios.compare(subject, reference, published)
     # In records a row for each scale.
     in_records = ["scale", "loss", "reference_loss", "ratio", *(["published_ratio"] if published else []), "models"]
-    columns = [
-        Column(header="smallest"),
-        Column(header="geometric mean"),
-        Column(header="largest"),
-        *([Column(header="paper", rule_before=True)] if published else []),
-        Column(header="models", rule_before=True),
-    ]
+    means = {row: ratios.geometric_mean(list(row.ratios.values())) for row in rows}
+    of_paper = {row: ratios.geometric_mean(list(row.published.values())) for row in rows}
+    table = AnalysisTable(rows, lambda row: row.of, in_records)
+    table.add("", "smallest", lambda row: number_cell(min(row.ratios.values(), default=None), 1))
+    table.add("", "geometric mean", lambda row: number_cell(means[row], 1))
+    table.add("", "largest", lambda row: number_cell(max(row.ratios.values(), default=None), 1))
+    if published:
+        table.add("", "paper", lambda row: number_cell(of_paper[row], 1), rule=True)
+    table.add("", "models", lambda row: count_cell(row.models), rule=True)
     scales = sorted({scale for row in rows for scale in row.own})
     report = AnalysisReport(
         f"Losses of {reference} divided by those of the other networks (medians over models), at the scales "
         f"{format_integers(scales)}, which were not seen in training",
-        AnalysisTable(columns, in_records),
+        table,
     )
-    means, of_paper = [], []
     for row in rows:
-        values = list(row.ratios.values())
-        means.append(ratios.geometric_mean(values))
-        of_paper.append(ratios.geometric_mean(list(row.published.values())))
-        cells = [number_cell(one, 1) for one in (min(values, default=None), means[-1], max(values, default=None))]
-        cells += [number_cell(of_paper[-1], 1)] if published else []
-        report.table.add_row(row.of, [*cells, count_cell(row.models)])
         for scale in row.own:
             beside = [row.published.get(scale)] if published else []
             record = [scale, row.own[scale], row.others[scale], row.ratios.get(scale), *beside, row.models]
             report.table.add_record(row.of, record)
-    report.remarks += _range_remark("Here", means)
-    report.remarks += _range_remark("Paper's table", of_paper) if published else []
+    report.remarks += _range_remark("Here", means.values())
+    report.remarks += _range_remark("Paper's table", of_paper.values()) if published else []
     if published and published.loss_ratio:
         known = published.loss_ratio
         report.remarks.append(
@@ -686,7 +630,7 @@ def loss_ratios(subject: Subject, reference: str, published: PublishedTable | No
     return report
 
 
-def _range_remark(where: str, means: Sequence[float]) -> list[str]:
+def _range_remark(where: str, means: Iterable[float]) -> list[str]:
     known = [one for one in means if not math.isnan(one)]
     if not known:
         return []

@@ -3,7 +3,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 import numpy
 
@@ -13,6 +14,7 @@ from lengthwise.rendering import Align, Records, Table, Value, format_count, for
 from lengthwise.rendering import Column as TableColumn
 
 NONE = "–"
+Row = TypeVar("Row")
 
 
 @dataclass(frozen=True)
@@ -30,26 +32,38 @@ class Cell:
     text: str = ""
 
 
-@dataclass
-class AnalysisTable:
+class AnalysisTable(Generic[Row]):
     """Begins each row with what its set is: in records experiment, task, network, encoding and learning rate, in tables the
     encoding and what else differs between rows.
     """
 
-    columns: Sequence[Column]
-    # Names of the columns of records, if these are others than the table's rows: then no row is a record.
-    record_columns: Sequence[str] = ()
-    rows: list[tuple[TrialSet, list[Cell]]] = field(default_factory=list)
-    records: list[tuple[TrialSet, list[Value]]] = field(default_factory=list)
+    def __init__(
+        self, rows: Sequence[Row], set_of: Callable[[Row], TrialSet], record_columns: Sequence[str] = ()
+    ) -> None:
+        """`record_columns`: names of the columns of records, if these are others than the table's rows: then no row is a
+        record.
+        """
+        self._rows = rows
+        self._sets = [set_of(row) for row in rows]
+        # Each with a cell for each row.
+        self._columns: list[tuple[Column, list[Cell]]] = []
+        self._record_columns = record_columns
+        self._records: list[tuple[TrialSet, Sequence[Value]]] = []
 
-    def add_row(self, one: TrialSet, cells: Sequence[Cell]) -> None:
-        self.rows.append((one, list(cells)))
+    def add(self, name: str, header: str, cell: Callable[[Row], Cell], *, rule: bool = False) -> None:
+        """A column. Without a `name` in tables alone, without a `header` in records alone. `rule`: with one before it."""
+        self._columns.append((Column(name, header, rule), list(map(cell, self._rows))))
+
+    def add_means(self, name: str, header: str, cells: Callable[[Row], Sequence[Cell]], *, rule: bool = False) -> None:
+        """A column of means, and in records one of standard deviations."""
+        self.add(name, header, lambda row: cells(row)[0], rule=rule)
+        self.add(f"{name}_deviation", "", lambda row: cells(row)[1])
 
     def add_record(self, one: TrialSet, values: Sequence[Value]) -> None:
-        self.records.append((one, list(values)))
+        self._records.append((one, values))
 
     def as_table(self) -> Table:
-        sets = [one for one, _ in self.rows]
+        sets = self._sets
         names = [(TableColumn("encoding", shrinks_to=12), [one.encoding for one in sets])]
         if len({one.network for one in sets}) > 1:
             names.insert(0, (TableColumn("network", shrinks_to=8), [one.network for one in sets]))
@@ -59,22 +73,22 @@ class AnalysisTable:
             names.insert(0, (TableColumn("experiment", shrinks_to=12), [one.experiment for one in sets]))
         if len({one.learning_rate for one in sets}) > 1:
             names.append((TableColumn("rate", Align.RIGHT), [format_exact(one.learning_rate) for one in sets]))
-        shown = [i for i, column in enumerate(self.columns) if column.header]
-        table = Table([
-            *(column for column, _ in names),
-            *(TableColumn(self.columns[i].header, Align.RIGHT, self.columns[i].rule_before) for i in shown),
-        ])  # fmt: skip
-        for number, (_, cells) in enumerate(self.rows):
-            table.add_row([*(texts[number] for _, texts in names), *(cells[i].text for i in shown)])
+        for column, cells in self._columns:
+            if column.header:
+                shown = TableColumn(column.header, Align.RIGHT, column.rule_before)
+                names.append((shown, [cell.text for cell in cells]))
+        table = Table([column for column, _ in names])
+        for number in range(len(sets)):
+            table.add_row([texts[number] for _, texts in names])
         return table
 
     def as_records(self) -> Records:
-        named = [i for i, column in enumerate(self.columns) if column.name]
-        names = self.record_columns or [self.columns[i].name for i in named]
-        of_rows = [(one, [cells[i].value for i in named]) for one, cells in self.rows]
+        named = {column.name: cells for column, cells in self._columns if column.name}
+        names = self._record_columns or list(named)
+        of_rows = [(one, [cells[number].value for cells in named.values()]) for number, one in enumerate(self._sets)]
         return Records(
             ["experiment", "task", "network", "encoding", "learning_rate", *names],
-            [[one.experiment, *one.labels, *values] for one, values in (self.records if self.record_columns else of_rows)],
+            [[one.experiment, *one.labels, *values] for one, values in (self._records if self._record_columns else of_rows)],
         )
 
 
