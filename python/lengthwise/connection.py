@@ -10,6 +10,7 @@ import time
 import weakref
 from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass, fields
+from functools import partial
 from typing import Any, Protocol, TypeVar
 
 import grpc
@@ -145,11 +146,9 @@ def read_token(path: str) -> str:
         content = read_user_file(path)
         if os.stat(path).st_mode & 0o077:
             raise LengthwiseError(f"other users may read the token file {path}; run `chmod 600 {path}`")
-        text = content.decode("ascii").strip()
     except OSError as error:
         raise LengthwiseError(f"cannot read the token file {path}: {error.strerror}") from error
-    except UnicodeDecodeError:
-        text = ""
+    text = content.decode("ascii", errors="replace").strip()
     if not re.fullmatch(r"lw_\S+|ey[\w-]+\.[\w-]+\.[\w-]+", text):
         raise LengthwiseError(
             f"the token file {path} holds no token such as lw_... or a JWT; ask an administrator for one"
@@ -211,15 +210,11 @@ def _channel(settings: Settings, warn: Callable[[str], None] | None) -> grpc.Cha
     return grpc.secure_channel(target, credentials, options)
 
 
-def _reader(response: type[ResponseT]) -> Callable[[bytes], ResponseT]:
-    """Parses answers and escapes their text, which may be another user's."""
-
-    def read(data: bytes) -> ResponseT:
-        message = response.FromString(data)
-        make_printable(message)
-        return message
-
-    return read
+def _read_printable(response: type[ResponseT], data: bytes) -> ResponseT:
+    """Parses an answer and escapes its text, which may be another user's."""
+    message = response.FromString(data)
+    make_printable(message)
+    return message
 
 
 def _method_of(request: type[Message]) -> str:
@@ -303,30 +298,31 @@ class Connection:
                 raise errors.damaged(f"the server at {self.settings.server} answered without a message")
             return answer
 
-    def _stub(self, kind: str, request: type[Message], read: Callable[[bytes], Message]) -> Callable[..., Any]:
+    def _stub(
+        self, kind: str, request: type[Message], response: type[Message], raw: bool = False
+    ) -> Callable[..., Any]:
         stub: Callable[..., Any] = getattr(self._channel, kind)(
             _method_of(request),
             request_serializer=lambda message: message.SerializeToString(),
-            response_deserializer=read,
+            response_deserializer=response.FromString if raw else partial(_read_printable, response),
         )
         return stub
 
     def call(self, request: Message, response: type[ResponseT], raw: bool = False) -> ResponseT:
         """The answer of the method that takes this request. `raw`: the caller makes its text printable."""
-        read = response.FromString if raw else _reader(response)
-        stub: Callable[..., ResponseT] = self._stub("unary_unary", type(request), read)
+        stub: Callable[..., ResponseT] = self._stub("unary_unary", type(request), response, raw)
         return self._patiently(lambda: stub(request, timeout=self._timeout, metadata=self._metadata()))
 
     def send(
         self, requests: Callable[[], Iterator[RequestT]], request: type[RequestT], response: type[ResponseT]
     ) -> ResponseT:
         """Sends a stream of messages and returns the answer. `requests` is called again if the call is repeated."""
-        stub: Callable[..., ResponseT] = self._stub("stream_unary", request, _reader(response))
+        stub: Callable[..., ResponseT] = self._stub("stream_unary", request, response)
         return self._patiently(lambda: stub(requests(), metadata=self._metadata()))
 
     def open(self, request: Message, response: type[ResponseT], timeout: float | None = None) -> Stream[ResponseT]:
         """The answers to the request, whose errors are grpc's."""
-        stub = self._stub("unary_stream", type(request), _reader(response))
+        stub = self._stub("unary_stream", type(request), response)
         with _open_channel():
             stream: Stream[ResponseT] = stub(request, timeout=timeout, metadata=self._metadata())
         return stream

@@ -9,7 +9,6 @@ from typing import Any, TypeVar, Union
 
 import numpy
 from google.protobuf.descriptor import EnumDescriptor, FieldDescriptor
-from google.protobuf.internal.enum_type_wrapper import EnumTypeWrapper
 from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
 from numpy.typing import NDArray
@@ -28,12 +27,8 @@ def to_datetime(time: Timestamp) -> datetime:
         raise damaged(f"an answer of the server has a time of {time.seconds} seconds, which no calendar has") from None
 
 
-def name_of(kind: EnumTypeWrapper, number: int) -> str:
+def name_of(kind: EnumDescriptor, number: int) -> str:
     """The name of an enum's value, or its number if only a later release knows it."""
-    return _enum_name(kind.DESCRIPTOR, number)
-
-
-def _enum_name(kind: EnumDescriptor, number: int) -> str:
     return kind.values_by_number[number].name if number in kind.values_by_number else str(number)
 
 
@@ -259,7 +254,7 @@ def _value(message: Message, field: Any) -> Any:
     if isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
         return numpy.array(value, _ARRAYS[field.cpp_type]) if field.cpp_type in _ARRAYS else list(value)
     if field.enum_type is not None:
-        return _enum_name(field.enum_type, value)
+        return name_of(field.enum_type, value)
     return value if field.containing_oneof is None or message.HasField(field.name) else None
 
 
@@ -276,8 +271,8 @@ _FACTS: dict[str, tuple[Callable[..., Event], Callable[[Any], dict[str, Any]]]] 
         StateChange,
         lambda change: {
             # A word of Python.
-            "old": name_of(event_pb2.TrialState, getattr(change, "from")),
-            "new": name_of(event_pb2.TrialState, change.to),
+            "old": name_of(event_pb2.TrialState.DESCRIPTOR, getattr(change, "from")),
+            "new": name_of(event_pb2.TrialState.DESCRIPTOR, change.to),
         },
     ),
     "training_points": (

@@ -16,7 +16,7 @@ import pandas
 from lengthwise import errors, events, frames, names, queries
 from lengthwise._proto import experiment_service_pb2, fleet_service_pb2
 from lengthwise.arguments import check_arguments
-from lengthwise.names import FULL_NAME, GUESS, one_or_several, refused_guess
+from lengthwise.names import FULL_NAME, one_or_several
 from lengthwise.rendering import counted
 from lengthwise.trial import Snapshot, Trial
 from lengthwise.user_file import user_path
@@ -389,15 +389,10 @@ class Experiment(Snapshot[experiment_service_pb2.Experiment]):
         self._message = response.experiment
         return response.retried_trials
 
-    def _refuse_guess(self, action: str, arguments: str = "") -> None:
-        if self._match == GUESS:
-            raise refused_guess(action, f'client.experiment("{self.id}").{action}({arguments})')
-
     def delete(self) -> None:
         """Deletes it with everything that it recorded. Its trials have ended (cancel first).
 
         UsageError if it was not found by its full name: after a deletion, another one has the specification's name.
         """
-        if self._match != FULL_NAME:
-            raise refused_guess("delete", f'client.experiment("{self.id}").delete()')
+        self._refuse_guess("delete", vaguest=FULL_NAME)
         self._call("DeleteExperiment", experiment_service_pb2.DeleteExperimentResponse)

@@ -7,7 +7,7 @@ from typing import Any
 
 from lengthwise._proto import experiment_service_pb2, specification_pb2
 from lengthwise.connection import Connection
-from lengthwise.errors import UsageError, refused
+from lengthwise.errors import refused
 from lengthwise.printable import make_printable
 
 # How a text that a user gave stands for what was found.
@@ -17,11 +17,6 @@ GUESS = experiment_service_pb2.FindExperimentResponse.GUESS
 EXPERIMENT_OR_TRIAL = experiment_service_pb2.FindExperimentRequest.EXPERIMENT_OR_TRIAL
 EXPERIMENT = experiment_service_pb2.FindExperimentRequest.EXPERIMENT
 TRIAL = experiment_service_pb2.FindExperimentRequest.TRIAL
-
-
-def refused_guess(action: str, call: str) -> UsageError:
-    """The error of an action that would change something. `call` is the call with the full name."""
-    return UsageError(f"{action} needs the full name: {call}")
 
 
 def short_name(name: str) -> str:

@@ -18,9 +18,10 @@ from lengthwise import events, frames, programs, queries
 from lengthwise._proto import event_pb2, experiment_service_pb2
 from lengthwise.arguments import check_arguments
 from lengthwise.connection import Connection, ResponseT
+from lengthwise.errors import UsageError
 from lengthwise.message_json import plain_dictionary
 from lengthwise.models import download_model
-from lengthwise.names import FULL_NAME, GUESS, label, refused_guess, short_name
+from lengthwise.names import FULL_NAME, GUESS, label, short_name
 from lengthwise.user_file import check_writable, user_path, write_for_user
 
 Message = TypeVar("Message", experiment_service_pb2.Experiment, experiment_service_pb2.Trial)
@@ -66,6 +67,17 @@ class Snapshot(Generic[Message]):
         request = getattr(experiment_service_pb2, f"{method}Request")(name=self.name, **fields)
         return self._connection.call(request, response)
 
+    @property
+    def _path(self) -> str:
+        """ "{experiment}", "{experiment}/{trial}"."""
+        return self.name.removeprefix("experiments/").replace("/trials/", "/")
+
+    def _refuse_guess(self, action: str, arguments: str = "", vaguest: int = GUESS - 1) -> None:
+        """UsageError for an action that would change something, if it was named more vaguely than that."""
+        if self._match > vaguest:
+            found = f'client.{type(self).__name__.lower()}("{self._path}")'
+            raise UsageError(f"{action} needs the full name: {found}.{action}({arguments})")
+
     def _trials(self) -> Sequence[Trial]:
         raise NotImplementedError
 
@@ -103,7 +115,7 @@ class Trial(Snapshot[experiment_service_pb2.Trial]):
     @property
     def state(self) -> str:
         """ "QUEUED", "RUNNING", "SUCCEEDED", "FAILED" or "CANCELLED"."""
-        return events.name_of(event_pb2.TrialState, self._message.state)
+        return events.name_of(event_pb2.TrialState.DESCRIPTOR, self._message.state)
 
     @property
     def ended(self) -> bool:
@@ -203,11 +215,6 @@ class Trial(Snapshot[experiment_service_pb2.Trial]):
         self._call("RetryTrials", experiment_service_pb2.RetryTrialsResponse, states=states)
         return self.refresh()
 
-    def _refuse_guess(self, action: str) -> None:
-        name = self.name.removeprefix("experiments/").replace("/trials/", "/")
-        if self._match == GUESS:
-            raise refused_guess(action, f'client.trial("{name}").{action}()')
-
     def attention_maps(self, length: int = 0) -> list[events.AttentionMap]:
         """The recorded maps, or those of one input length."""
         return events.to_attention_maps(queries.attention_maps(self._connection, self.name, length), self.id)
@@ -248,8 +255,7 @@ class Trial(Snapshot[experiment_service_pb2.Trial]):
             self.refresh()  # the command does not know of a closed client
         where = {"data_dir": connection.data_dir} if connection.data_dir else asdict(connection.settings)
         given = [f"--{name}={value}" for name, value in where.items() if value]
-        name = self.name.removeprefix("experiments/").replace("/trials/", "/")
-        told: list[dict[str, Any]] = json.loads(programs.ask([command, name, "--output=json", *options, *given])[0])
+        told: list[dict[str, Any]] = json.loads(programs.ask([command, self._path, "--output=json", *options, *given])[0])
         return told
 
     def noise_accuracies(self) -> dict[float, float]:

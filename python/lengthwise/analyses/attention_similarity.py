@@ -18,6 +18,7 @@ from lengthwise.analyses.recorded import HOW_TO_RECORD_MAPS, maps_of
 from lengthwise.analyses.trial_sets import Subject, Trial, TrialSet, by_seed, check_reference, reference_of, seeds_of
 from lengthwise.errors import UsageError, refused
 from lengthwise.names import short_name
+from lengthwise.rendering import counted
 
 
 class AttentionMeasure(Enum):
@@ -71,10 +72,6 @@ def measure(kind: AttentionMeasure, one: Maps, other: Maps) -> float:
 
 def check_alike(maps: Maps, others: Maps, trial: Trial, other_encoding: str) -> None:
     """FAILED_PRECONDITION if the maps are not of the same layers, heads and sequences."""
-
-    def counted(count: int, what: str) -> str:
-        return f"{count:,} {what}{'' if count == 1 else 's'}"
-
     if (maps.layers, maps.heads) != (others.layers, others.heads):
         raise refused(
             f"{short_name(trial.name)} has {counted(maps.layers, 'layer')} of {counted(maps.heads, 'head')}, and "

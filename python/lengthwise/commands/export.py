@@ -6,6 +6,7 @@ import argparse
 from lengthwise.command_line import FAILURE, INTERRUPTED, SUCCESS, Output, connect
 from lengthwise.errors import UsageError
 from lengthwise.printable import printable_text
+from lengthwise.rendering import counted
 
 
 def run(arguments: argparse.Namespace, output: Output) -> int:
@@ -34,8 +35,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     out.write(f"{done.path}\n")
     out.flush()
     if done.absent:
-        count = len(done.absent)
-        which = "1 trial is" if count == 1 else f"{count:,} trials are"
+        which = counted(len(done.absent), "trial is", "trials are")
         err.write(f"lengthwise: {which} not in it; of the first: {printable_text(done.absent[0])}\n")
     for why in done.damaged:
         err.write(f"lengthwise: left out: {printable_text(why)}\n")

@@ -46,7 +46,7 @@ class NpzExporter(Exporter):
         for projection in queries.projections(self.connection, trial.name):
             arrays.update(_projection(to_projection(projection)))
         if not arrays:
-            state = name_of(event_pb2.TrialState, trial.state)
+            state = name_of(event_pb2.TrialState.DESCRIPTOR, trial.state)
             raise NotFoundError(f"{short_name(trial.name)} is {state} and has no measurements yet")
         with self.output.open(f"{short_name(trial.name)}.npz" if self.subject.whole_experiment else "") as file:
             numpy.savez(file, **arrays)

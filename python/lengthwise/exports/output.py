@@ -9,6 +9,7 @@ import hashlib
 import io
 import json
 import os
+import secrets
 import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -44,9 +45,8 @@ def _check_free(path: str, kind: Kind, replace: bool, suffix: str) -> set[str] |
         raise unwritten(error.errno, path, "look at") from None
     is_directory = os.path.isdir(path)
     if is_directory != (kind is Kind.DIRECTORY) or not (is_directory or os.path.isfile(path)):
-        what = "a file, and this export is a directory of files"
-        if is_directory:
-            what = "a directory, and this export is one file"
+        one_file = "a directory, and this export is one file"
+        what = one_file if is_directory else "a file, and this export is a directory of files"
         raise refused(f"{path} is {what}; choose another place with -o PATH")
     if is_directory:
         try:
@@ -186,22 +186,14 @@ class Output:
         _check_free(self._path, self._kind, self._replace, self._suffix)
         # Beside it, so that a rename gives it its name. With the permissions that the user gives to new files, not those of
         # temporary ones.
-        attempt = 0
-        while True:
-            temporary = f"{self._path}.{os.getpid()}-{attempt}.tmp"
-            try:
-                if self._kind is Kind.DIRECTORY:
-                    os.mkdir(temporary)
-                else:
-                    open(temporary, "xb").close()
-                break
-            except FileExistsError as error:
-                attempt += 1
-                if attempt > 100:
-                    raise unwritten(error.errno, self._path, "make") from None
-            except OSError as error:
-                raise unwritten(error.errno, self._path, "make") from None
-        self._temporary = temporary
+        self._temporary = f"{self._path}.{os.getpid()}-{secrets.token_hex(4)}.tmp"
+        try:
+            if self._kind is Kind.DIRECTORY:
+                os.mkdir(self._temporary)
+            else:
+                open(self._temporary, "xb").close()
+        except OSError as error:
+            raise unwritten(error.errno, self._path, "make") from None
         return self
 
     def __exit__(

@@ -123,7 +123,7 @@ def trial_row(trial: experiment_service_pb2.Trial, history: TrialHistory) -> lis
     """The values of TRIALS."""
     specification, outcome, provenance = trial.specification, trial.outcome, trial.outcome.provenance
     known: dict[str, Value] = {
-        "state": name_of(event_pb2.TrialState, trial.state),
+        "state": name_of(event_pb2.TrialState.DESCRIPTOR, trial.state),
         "attempts": trial.attempt,
         "steps": specification.training.steps,
         "seen_up_to": specification.evaluation.seen_up_to,

@@ -48,9 +48,7 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
                 panel.series.append(Series(group.name, band.x, band.y, band.low, band.high, group.style))
         if not panel.series:
             continue
-        shade = panels.shade_seen(panel, of_this)
-        if shade is not None:
-            shades.add(shade)
+        panels.shade_seen(panel, of_this, shades)
         if shown.name == main_metric(task):
             panels.add_guess(panel, task)
         result.panels.append(panel)

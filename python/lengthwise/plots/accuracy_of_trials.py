@@ -109,9 +109,7 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
         if grid.varies_both and (spread := grid.spread()) is not None:
             of_weights, of_data = (f"{one:.3g}" if shown.is_median else f"{100 * one:.1f} points" for one in spread)
             spreads.append(f"{panel.title}: {of_weights} between weight seeds, {of_data} between data seeds")
-        shade = panels.shade_seen(panel, [group])
-        if shade is not None:
-            shades.add(shade)
+        panels.shade_seen(panel, [group], shades)
         result.panels.append(panel)
     if not result.panels:
         raise panels.no_final_evaluation(experiments)

@@ -19,8 +19,17 @@ from lengthwise.plots.data import PlottedExperiment
 from lengthwise.plots.groups import Styles, group_trials
 from lengthwise.plots.metrics import common
 from lengthwise.plots.options import Options
-from lengthwise.plots.panels import accuracy_axis, add_sentence, arrange_panels, at_most, choice_of, set_loss_axis
-from lengthwise.plots.picture import Axis, HeatMap, Panel, Picture, Reference, Series
+from lengthwise.plots.panels import (
+    accuracy_axis,
+    add_sentence,
+    arrange_panels,
+    at_most,
+    choice_of,
+    guess_references,
+    line,
+    set_loss_axis,
+)
+from lengthwise.plots.picture import Axis, HeatMap, Panel, Picture, Series
 from lengthwise.plots.series_style import SeriesStyle
 from lengthwise.rendering import counted, format_exact
 
@@ -88,9 +97,7 @@ class _TaskPanels:
         specification = one.trials[0].specification
         series.style = self._styles.of(one.experiment, specification.network, specification.encoding)
         if one.task not in self._panels:
-            trial = one.trials[0]
-            guess = self._subject.experiment_of(trial).catalogue.random_accuracy(trial.specification.task)
-            references = [Reference(guess, f"random guess {100 * guess:.3g} %")] if guess else []
+            references = guess_references(self._subject.experiment_of(one.trials[0]), specification.task)
             self._panels[one.task] = Panel(_task_title(self._subject, one), references=references)
         self._panels[one.task].series.append(series)
 
@@ -130,12 +137,8 @@ def noise_picture(subject: Subject, curves: Sequence[noise_curves.NoiseCurve]) -
         if panels.shows(curve.of):
             values = list(curve.accuracies.values())
             means = [float(numpy.mean(one)) for one in values]
-            panels.add(
-                curve.of,
-                Series(
-                    x=list(curve.accuracies), y=means, low=[min(one) for one in values], high=[max(one) for one in values]
-                ),
-            )
+            series = Series("", list(curve.accuracies), means, list(map(min, values)), list(map(max, values)))
+            panels.add(curve.of, series)
             counts.update(map(len, values))
     if max(counts, default=1) > 1:
         picture.caption = f"Lines: the mean over {at_most(counts, 'model')}."
@@ -267,7 +270,7 @@ attention_matrix = _figure(
 )
 
 
-def _bars(axis: Axis, names: Sequence[str], values: Sequence[float], deviations: Sequence[float | None]) -> Panel:
+def _bars(title: str, names: Sequence[str], values: Sequence[float], deviations: Sequence[float | None]) -> Panel:
     """A bar for each name, with a line of one standard deviation to both sides."""
     if len(names) > _MOST_BARS:
         raise UsageError(
@@ -288,7 +291,7 @@ def _bars(axis: Axis, names: Sequence[str], values: Sequence[float], deviations:
             if deviation is not None:
                 axes.errorbar([at], [value], [deviation], fmt="none", color="black", linewidth=0.8, capsize=2)
 
-    return Panel(series=[Series(x=x, y=list(values), low=low, high=high, kind="bars")], draw=label)
+    return Panel(title, [Series(x=x, y=list(values), low=low, high=high, kind="bars")], draw=label)
 
 
 def noise_average(experiments: Sequence[PlottedExperiment], options: Options) -> Picture:
@@ -304,18 +307,13 @@ def noise_average(experiments: Sequence[PlottedExperiment], options: Options) ->
     for task in dict.fromkeys(curve.of.task for curve in curves):
         of_task = [curve for curve in curves if curve.of.task == task]
         averages = [curve.averages() for curve in of_task]
-        panel = _bars(
-            picture.y,
-            names_of(subject, [curve.of for curve in of_task]),
-            [float(numpy.mean(one)) for one in averages],
-            [sample_deviation(one) for one in averages],
-        )
-        panel.title = _task_title(subject, of_task[0].of)
-        picture.panels.append(panel)
+        names, means = names_of(subject, [curve.of for curve in of_task]), [float(numpy.mean(one)) for one in averages]
+        deviations = [sample_deviation(one) for one in averages]
+        picture.panels.append(_bars(_task_title(subject, of_task[0].of), names, means, deviations))
     arrange_panels(picture)
-    deviations = sorted({one for curve in curves for one in curve.accuracies if one > 0})
+    noise = sorted({one for curve in curves for one in curve.accuracies if one > 0})
     picture.caption = (
-        f"Mean over the standard deviations {', '.join(map(format_exact, deviations))} of the noise and over "
+        f"Mean over the standard deviations {', '.join(map(format_exact, noise))} of the noise and over "
         f"{at_most([len(curve.averages()) for curve in curves], 'model')}; lines: one standard deviation over the models."
     )
     return picture
@@ -332,16 +330,14 @@ def human_scores_picture(subject: Subject, rows: Sequence[human_comparison.Human
     rows = [row for row in rows if row.of in shown and row.puzzles]
     names = names_of(subject, [row.of for row in rows])
     picture = Picture("human_scores", f"Models beside people: {subject.names}", columns=3)
-    scores: list[tuple[str, Callable[[human_comparison.HumanComparison], float | None]]] = [
-        ("cosine", lambda row: row.cosine),
-        ("Spearman's rank correlation", lambda row: row.ranks.coefficient if row.ranks else None),
-        ("composite", lambda row: row.composite),
-    ]
-    for title, score in scores:
-        found = [score(row) for row in rows]
-        panel = _bars(picture.y, names, [math.nan if one is None else one for one in found], [None] * len(rows))
-        panel.title = title
-        picture.panels.append(panel)
+    scores = {
+        "cosine": [row.cosine for row in rows],
+        "Spearman's rank correlation": [row.ranks.coefficient if row.ranks else None for row in rows],
+        "composite": [row.composite for row in rows],
+    }
+    for title, found in scores.items():
+        values = [math.nan if one is None else one for one in found]
+        picture.panels.append(_bars(title, names, values, [None] * len(rows)))
     puzzles = max(len(row.puzzles) for row in rows)
     picture.caption = (
         f"Mean accuracies of models and of people on {puzzles:,} puzzles. composite: the mean of cosine and rank "
@@ -386,36 +382,25 @@ def carries_picture(subject: Subject, rows: Sequence[carries.CarryErrors]) -> Pi
     base_rates: dict[str, Series] = {}
     totals = []
     for row in rows:
-        groups = [group for group in row.groups(_MOST_GROUPS) if group.errors > 0]
+        every = row.groups(_MOST_GROUPS)
+        groups = [group for group in every if group.errors > 0]
         if not groups or not panels.shows(row.of):
             continue
         intervals = [share_interval(group.with_carry, group.errors) for group in groups]
-        series = Series(
-            x=[group.place for group in groups],
-            y=[group.with_carry / group.errors for group in groups],
-            low=[low for low, _ in intervals],
-            high=[high for _, high in intervals],
-        )
+        shares = [group.with_carry / group.errors for group in groups]
+        low, high = zip(*intervals)
+        series = Series("", [group.place for group in groups], shares, low, high)
         panels.add(row.of, series)
-        every = row.groups(_MOST_GROUPS)
-        base_rates.setdefault(
-            row.of.task,
-            Series(
-                "random operands",
-                [group.place for group in every],
-                [group.base_rate for group in every],
-                style=SeriesStyle(6, 6, 1),
-                faint=True,
-            ),
-        )
+        base_rate = {group.place: group.base_rate for group in every}
+        base_rates.setdefault(row.of.task, line(base_rate, SeriesStyle(6, 6, 1), "random operands", faint=True))
         if row.share is not None and row.expected is not None:
             totals.append(f"{series.name} {100 * row.share:.0f} % (by chance {100 * row.expected:.0f} %)")
     if not base_rates:
         raise refused(f"no digit of any answer at {digits} digits is wrong where a carry may come in")
     panels.move_to(picture)
-    for panel, base_rate in zip(picture.panels, base_rates.values()):
+    for panel, of_task in zip(picture.panels, base_rates.values()):
         panel.references = []
-        panel.series.append(base_rate)
+        panel.series.append(of_task)
     add_sentence(picture, "All seeds and neighbouring places together. Only the least significant wrong digit counts.")
     add_sentence(picture, f"Errors with a carry: {', '.join(totals)}.")
     picture.band_caption = f"Bands: {100 * CONFIDENCE:.0f} % intervals."

@@ -9,13 +9,13 @@ from typing import Any
 import numpy
 from numpy.typing import NDArray
 
-from lengthwise.errors import UsageError, refused
+from lengthwise.errors import UsageError
 from lengthwise.events import AttentionMap
 from lengthwise.names import label
 from lengthwise.plots.data import PlottedExperiment, Trial, experiment_names
 from lengthwise.plots.groups import TrialGroup, best_trials, group_trials
 from lengthwise.plots.options import Options
-from lengthwise.plots.panels import choice_of, task_title
+from lengthwise.plots.panels import choice_of, not_recorded, task_title
 from lengthwise.plots.picture import Axis, HeatMap, Panel, Picture
 
 # A figure of the paper that has most: two vectors at eight scales.
@@ -102,15 +102,6 @@ def scale_titles(trial: Trial) -> list[str]:
     return titles
 
 
-def _no_maps(experiments: Sequence[PlottedExperiment]) -> Exception:
-    names = experiment_names(experiments)
-    if any(records_attention(trial) for experiment in experiments for trial in experiment.trials):
-        return refused(f"no trial of {names} has recorded attention yet; that is done after the last evaluation")
-    return refused(
-        f"{names} has no attention maps; evaluation.attention_lengths in its specification, such as [20, 40], records them"
-    )
-
-
 def _check_number(given: int | None, count: int, what: str) -> None:
     if given is not None and given > count:
         raise UsageError(f"there is no {what} {given}: these networks have {count}")
@@ -131,7 +122,9 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
         )
     if not rows:
         if options.length is None or not lengths:
-            raise _no_maps(experiments)
+            yet = "recorded attention yet; that is done after the last evaluation"
+            how = "attention maps; evaluation.attention_lengths in its specification, such as [20, 40],"
+            raise not_recorded(experiments, records_attention, yet, how)
         raise UsageError(
             f"there are no attention maps of length {options.length}; recorded: {', '.join(map(str, sorted(lengths)))}"
         )

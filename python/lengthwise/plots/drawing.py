@@ -116,7 +116,13 @@ def set_ticks(axis: MatplotlibAxis, described: Axis, most: int) -> None:
 
 
 def _draw_series(axes: Axes, series: Series, place: int) -> None:
-    look = series.style
+    look, name = series.style, series.name or None
+    if series.kind == "bars":
+        widths = numpy.diff(series.x)
+        width = 0.8 * float(widths.min()) if len(widths) else 0.8
+        axes.bar(series.x, series.y, width=width, color=look.hex_color, alpha=0.55, label=name)
+        return
+    options: dict[str, Any] = {"color": look.hex_color}
     if series.kind == "scatter":
         # The activations of many tokens, or a point for each model.
         many = len(series.x) > _MANY_POINTS
@@ -124,30 +130,16 @@ def _draw_series(axes: Axes, series: Series, place: int) -> None:
         if series.faint:
             size = {"markersize": 2.5, "alpha": 0.6}
         # Faint points lie behind everything, the others in their order.
-        axes.plot(
-            series.x, series.y, linestyle="none", zorder=1.8 if series.faint else 2.5, label=series.name or None,
-            **{**look.points(), **size}, color=look.hex_color,
-        )  # fmt: skip
-        return
-    if series.kind == "bars":
-        widths = numpy.diff(series.x)
-        width = 0.8 * float(widths.min()) if len(widths) else 0.8
-        axes.bar(series.x, series.y, width=width, color=look.hex_color, alpha=0.55, label=series.name or None)
-        return
-    if series.faint:
-        axes.plot(
-            series.x, series.y, color=look.hex_color, linestyle=look.line()["linestyle"], linewidth=0.6, alpha=0.45,
-            zorder=1.9, label=series.name or None,
-        )  # fmt: skip
-        return
-    if len(series.low) and list(series.low) != list(series.high):
-        axes.fill_between(series.x, series.low, series.high, color=look.hex_color, alpha=0.15, linewidth=0)
-    # About ten markers a line, and those of several lines beside each other.
-    every = max(1, math.ceil(len(series.x) / 10))
-    axes.plot(
-        series.x, series.y, markevery=(place * every // 3 % every, every), zorder=2.2, label=series.name or None,
-        **look.line(),
-    )  # fmt: skip
+        options |= {"linestyle": "none", "zorder": 1.8 if series.faint else 2.5, **look.points(), **size}
+    elif series.faint:
+        options |= {"linestyle": look.line()["linestyle"], "linewidth": 0.6, "alpha": 0.45, "zorder": 1.9}
+    else:
+        if len(series.low) and list(series.low) != list(series.high):
+            axes.fill_between(series.x, series.low, series.high, color=look.hex_color, alpha=0.15, linewidth=0)
+        # About ten markers a line, and those of several lines beside each other.
+        every = max(1, math.ceil(len(series.x) / 10))
+        options |= {"markevery": (place * every // 3 % every, every), "zorder": 2.2, **look.line()}
+    axes.plot(series.x, series.y, label=name, **options)
 
 
 def _draw_map(axes: Axes, heat: HeatMap, highest: float) -> AxesImage:

@@ -152,9 +152,7 @@ def _of_encodings(experiments: Sequence[PlottedExperiment], groups: Sequence[Tri
             panel.series.append(Series("", x, y, style=open_style, kind="scatter", faint=True))
         values = sorted(measures)
         best_ones.append(Series(name, values, [best(measures[value]) for value in values], style=style))
-        guess = panels.guess_reference(group)
-        if guess is not None:
-            guesses[guess.y] = guess.label
+        guesses.update({guess.y: guess.label for guess in panels.guess_references(group.experiment, group.task)})
     panel.series += best_ones
     panel.references = [Reference(y, text) for y, text in sorted(guesses.items())]
     result.panels = [panel]

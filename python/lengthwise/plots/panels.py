@@ -4,6 +4,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any
 
 import numpy
@@ -11,7 +12,8 @@ from numpy.typing import NDArray
 
 from lengthwise._proto import event_pb2
 from lengthwise.errors import LengthwiseError, UsageError, refused
-from lengthwise.plots.data import PlottedExperiment, experiment_names
+from lengthwise.plots.catalogue import Component
+from lengthwise.plots.data import PlottedExperiment, Trial, experiment_names
 from lengthwise.plots.groups import TrialGroup, of_task, rule_of, tasks_of
 from lengthwise.plots.options import Options
 from lengthwise.plots.picture import Axis, Panel, Picture, Reference, Series
@@ -66,17 +68,15 @@ def median(curves: Sequence[Curve]) -> Band:
     return _band(curves, lambda values: numpy.quantile(values, [0.5, 0.1, 0.9], axis=0))
 
 
-def guess_reference(group: TrialGroup) -> Reference | None:
-    """ "random guess 20 %"; None for a task whose guessing accuracy is not known or nothing."""
-    accuracy = group.experiment.catalogue.random_accuracy(group.task)
+def guess_references(experiment: PlottedExperiment, task: Component) -> list[Reference]:
+    """ "random guess 20 %"; none for a task whose guessing accuracy is not known or nothing."""
+    accuracy = experiment.catalogue.random_accuracy(task)
     # No line to compare with if no guess is right.
-    return Reference(accuracy, f"random guess {100 * accuracy:.3g} %") if accuracy else None
+    return [Reference(accuracy, f"random guess {100 * accuracy:.3g} %")] if accuracy else []
 
 
 def add_guess(panel: Panel, group: TrialGroup) -> None:
-    guess = guess_reference(group)
-    if guess is not None:
-        panel.references.append(guess)
+    panel.references += guess_references(group.experiment, group.task)
 
 
 def _seen_by(groups: Iterable[TrialGroup]) -> set[SeenLengths]:
@@ -119,16 +119,16 @@ class Shade:
     trained: str = ""
 
 
-def shade_seen(panel: Panel, groups: Sequence[TrialGroup]) -> Shade | None:
-    """Shades the lengths that count as seen, if these are the same for all trials of these groups. Returns None if they are
-    not, and for puzzles, of which training shows none of the evaluation's. `panel` has its series.
+def shade_seen(panel: Panel, groups: Sequence[TrialGroup], shades: set[Shade]) -> None:
+    """Shades the lengths that count as seen and adds them to `shades`, if these are the same for all trials of these groups.
+    Does nothing if they are not, and for puzzles, of which training shows none of the evaluation's. `panel` has its series.
     """
     found = _seen_by(groups)
     if len({one.up_to for one in found}) != 1:
-        return None
+        return
     seen, *others = found
     if seen.up_to < 1:
-        return None
+        return
     lengths = [x for series in panel.series for x in series.x]
     if all(one.all_trained(lengths) for one in found):
         shade = Shade(max(one.trained[0][0] if one.trained else 1 for one in found), seen.up_to)
@@ -137,7 +137,7 @@ def shade_seen(panel: Panel, groups: Sequence[TrialGroup]) -> Shade | None:
     else:
         shade = Shade(1, seen.up_to, seen.trained_numbers())
     panel.shaded = (shade.first, shade.last)
-    return shade
+    shades.add(shade)
 
 
 def seen_label(shades: Collection[Shade], axis: str) -> str:
@@ -234,13 +234,20 @@ def arrange_panels(picture: Picture, what: str = "one a task", how: str = "choos
         picture.columns = 2 if panels == 4 else 3 if panels <= 6 or panels == 9 else 4
 
 
-def no_interval_evaluation(experiments: Sequence[PlottedExperiment]) -> LengthwiseError:
+def not_recorded(
+    experiments: Sequence[PlottedExperiment], asked_for: Callable[[Trial], object], yet: str, how: str
+) -> LengthwiseError:
+    """`yet`: what no trial has done if some were asked for it; `how`: what there is none of, and how it is asked for."""
     names = experiment_names(experiments)
-    if any(trial.specification.evaluation.every_steps > 0 for experiment in experiments for trial in experiment.trials):
-        return refused(f"no trial of {names} has been evaluated during training yet")
-    return refused(
-        f"{names} has no evaluations during training; evaluation.every_steps in its specification records them"
-    )
+    if any(asked_for(trial) for experiment in experiments for trial in experiment.trials):
+        return refused(f"no trial of {names} has {yet}")
+    return refused(f"{names} has no {how} records them")
+
+
+def no_interval_evaluation(experiments: Sequence[PlottedExperiment]) -> LengthwiseError:
+    how = "evaluations during training; evaluation.every_steps in its specification"
+    every_steps = attrgetter("specification.evaluation.every_steps")
+    return not_recorded(experiments, every_steps, "been evaluated during training yet", how)
 
 
 def no_final_evaluation(experiments: Sequence[PlottedExperiment]) -> LengthwiseError:

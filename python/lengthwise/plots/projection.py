@@ -3,12 +3,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lengthwise.errors import UsageError, refused
+from lengthwise.errors import UsageError
 from lengthwise.events import Projection
 from lengthwise.plots.data import PlottedExperiment, Trial, experiment_names
 from lengthwise.plots.groups import best_trials, group_trials
 from lengthwise.plots.options import Options
-from lengthwise.plots.panels import choice_of, task_title
+from lengthwise.plots.panels import choice_of, not_recorded, task_title
 from lengthwise.plots.picture import Axis, Panel, Picture, Series
 from lengthwise.plots.series_style import SeriesStyle
 
@@ -22,16 +22,6 @@ _OTHERS = (SeriesStyle(4, 2, 1), SeriesStyle(2, 1, 1), SeriesStyle(3, 3, 1), Ser
 
 def _records_projections(trial: Trial) -> bool:
     return trial.specification.evaluation.HasField("projection")
-
-
-def _no_projections(experiments: Sequence[PlottedExperiment]) -> Exception:
-    names = experiment_names(experiments)
-    if any(_records_projections(trial) for experiment in experiments for trial in experiment.trials):
-        return refused(f"no trial of {names} has recorded projections yet; that is done after the last evaluation")
-    return refused(
-        f"{names} has no projections; evaluation.projection in its specification, such as {{lengths: [40, 150]}}, "
-        "records them"
-    )
 
 
 def _shown_sequences(projection: Projection) -> int:
@@ -86,7 +76,9 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
         tasks.append(task_title(group))
         result.row_titles.append(group.name)
     if not result.panels:
-        raise _no_projections(experiments)
+        yet = "recorded projections yet; that is done after the last evaluation"
+        how = "projections; evaluation.projection in its specification, such as {lengths: [40, 150]},"
+        raise not_recorded(experiments, _records_projections, yet, how)
     if len(result.row_titles) > _MOST_ROWS:
         raise UsageError(
             f"a picture has room for {_MOST_ROWS} rows, one an encoding and task, and these are {len(result.row_titles)}; "
