@@ -164,17 +164,15 @@ class Client:
                 owner=owner,
             )
 
-            def attempt() -> experiment_service_pb2.CreateExperimentResponse:
-                return self._connection.call(request, experiment_service_pb2.CreateExperimentResponse)
-
             def create() -> experiment_service_pb2.CreateExperimentResponse:
+                call = functools.partial(self._connection.call, request, experiment_service_pb2.CreateExperimentResponse)
                 try:
-                    return attempt()
+                    return call()
                 except UnavailableError:
                     if not request_id:
                         raise
                     # The server may have created it, and the answer was lost.
-                    return attempt()
+                    return call()
 
             try:
                 return create()

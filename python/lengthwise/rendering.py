@@ -190,10 +190,6 @@ class Column:
     # May be cut down to this many columns when the table does not fit; 0: never.
     shrinks_to: int = 0
 
-    def pad(self, text: str, width: int) -> str:
-        spaces = " " * max(0, width - display_width(text))
-        return text + spaces if self.align is Align.LEFT else spaces + text
-
 
 @dataclass(frozen=True)
 class Cell:
@@ -309,6 +305,14 @@ class Table:
         part._rules = self._rules
         return part
 
+    def _line(self, cells: Sequence[Cell], widths: list[int], palette: Palette) -> str:
+        line = ""
+        for c, (column, cell) in enumerate(zip(self.columns, cells)):
+            text = truncate(cell.text, widths[c])
+            spaces, painted = " " * (widths[c] - display_width(text)), palette(cell.paint, text)
+            line += self._gap(c) + (painted + spaces if column.align is Align.LEFT else spaces + painted)
+        return line
+
     def render(self, width: int, palette: Palette, in_parts: bool = False) -> str:
         """Lines with line ends. Columns that may shrink do so until the table is at most `width` wide; 0: unlimited. With
         `in_parts`, a table that is still wider is printed in parts, one below the other.
@@ -326,22 +330,12 @@ class Table:
                 head = truncate(group.header, span) if group else ""
                 line += self._gap(c) + palette(DIM, head) + " " * (span - display_width(head))
             lines.append(line)
-        header, rule = "", ""
-        for c, column in enumerate(self.columns):
-            text = truncate(column.header, widths[c])
-            header += self._gap(c) + column.pad(text, widths[c]).replace(text, palette(BOLD, text), 1)
-            rule += ("" if c == 0 else "─┼─" if column.rule_before else "──") + "─" * widths[c]
-        lines += [header, palette(DIM, rule)]
+        crossings = ["" if c == 0 else "─┼─" if column.rule_before else "──" for c, column in enumerate(self.columns)]
+        rule = palette(DIM, "".join(crossing + "─" * width for crossing, width in zip(crossings, widths)))
+        lines += [self._line([Cell(column.header, BOLD) for column in self.columns], widths, palette), rule]
         for r, row in enumerate(self.rows):
-            if r in self._rules:
-                lines.append(palette(DIM, rule))
-            line = ""
-            for c, cell in enumerate(row):
-                text = truncate(cell.text, widths[c])
-                spaces = " " * (widths[c] - display_width(text))
-                painted = palette(cell.paint, text)
-                line += self._gap(c) + (painted + spaces if self.columns[c].align is Align.LEFT else spaces + painted)
-            lines.append(line)
+            lines += [rule] * (r in self._rules)
+            lines.append(self._line(row, widths, palette))
         return "".join(line.rstrip() + "\n" for line in lines)
 
     def render_markdown(self) -> str:

@@ -13,7 +13,7 @@ from lengthwise.plots.data import PlottedExperiment, of_experiments
 if TYPE_CHECKING:
     import pandas
 
-    from lengthwise.plots.data import Experiment
+    from lengthwise.experiment import Experiment
 
 
 @check_arguments

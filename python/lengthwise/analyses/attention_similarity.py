@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 from lengthwise.analyses.measures import cosine_similarity, jensen_shannon_divergence
 from lengthwise.analyses.recorded import HOW_TO_RECORD_MAPS, maps_of
-from lengthwise.analyses.trial_sets import Subject, Trial, TrialSet, by_seed, check_reference, reference_of, seeds_of
+from lengthwise.analyses.trial_sets import Subject, Trial, TrialSet, by_seed, check_reference, reference_of
 from lengthwise.errors import UsageError, refused
 from lengthwise.names import short_name
+from lengthwise.plots.groups import seeds_of
 from lengthwise.rendering import counted
 
 

@@ -11,7 +11,7 @@ from lengthwise.connection import Connection
 from lengthwise.errors import UsageError, refused
 from lengthwise.names import label
 from lengthwise.plots.data import PlottedExperiment, experiment_names
-from lengthwise.plots.groups import Key, choose, final_key, final_score
+from lengthwise.plots.groups import Key, choose, final_key, final_score, seeds_of
 from lengthwise.plots.seen_lengths import SeenLengths, unseen_lengths
 from lengthwise.rendering import format_integers
 from lengthwise.suggestion import suggestion
@@ -106,10 +106,6 @@ class Subject:
     def accuracies_by_seed(self, one: TrialSet) -> dict[Seeds, float]:
         known = by_seed(one.trials, lambda trial: self.accuracies.get(trial.name))
         return {seeds_of(trial): accuracy for trial, accuracy in known}
-
-
-def seeds_of(trial: Trial) -> Seeds:
-    return trial.specification.weight_seed, trial.specification.data_seed
 
 
 def by_seed(trials: Sequence[Trial], value_of: Callable[[Trial], T | None]) -> list[tuple[Trial, T]]:

@@ -19,7 +19,8 @@ from lengthwise.suggestion import suggestion
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from lengthwise.plots.data import Experiment, PlottedExperiment
+    from lengthwise.experiment import Experiment
+    from lengthwise.plots.data import PlottedExperiment
     from lengthwise.plots.drawing import AxesLike, Size
     from lengthwise.plots.picture import Picture
 

@@ -17,7 +17,7 @@ from lengthwise.suggestion import suggestion
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from lengthwise.plots.data import Experiment
+    from lengthwise.experiment import Experiment
     from lengthwise.plots.drawing import AxesLike
 
 

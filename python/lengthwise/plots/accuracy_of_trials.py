@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 import numpy
 
@@ -16,6 +15,7 @@ from lengthwise.plots.groups import (
     final_key,
     final_score,
     group_trials,
+    seeds_of,
     tasks_of,
 )
 from lengthwise.plots.metrics import by_length, choose_metric, common, is_accuracy
@@ -32,46 +32,22 @@ def _weight_style(number: int) -> SeriesStyle:
     return numbered_style(number + number // _BEST_TRIAL.color)
 
 
-@dataclass
-class _SeedGrid:
-    """Trials by seeds: every weight seed with every data seed, or pairs of both."""
-
-    weights: list[int]
-    data: list[int]
-    trials: int
-    # By weight seed, then by data seed.
-    scores: dict[int, dict[int, float]] = field(default_factory=dict)
-
-    @property
-    def varies_both(self) -> bool:
-        return len(self.weights) > 1 and len(self.data) > 1 and self.trials > len(self.weights)
-
-    def spread(self) -> tuple[float, float] | None:
-        """Standard deviations between weight seeds and between data seeds, by an analysis of variance: of the means over the
-        other seeds, less what interaction and chance explain. None unless every weight seed has the same data seeds, at
-        least two of each.
-        """
-        rows = list(self.scores.values())
-        if len(rows) < 2 or len(rows[0]) < 2 or any(row.keys() != rows[0].keys() for row in rows):
-            return None
-        scores = numpy.array([[row[seed] for seed in sorted(row)] for row in rows])
-        of_weights, of_data = scores.mean(axis=1), scores.mean(axis=0)
-        rest = scores - of_weights[:, None] - of_data[None, :] + scores.mean()
-        chance = float((rest**2).sum()) / ((len(of_weights) - 1) * (len(of_data) - 1))
-        between_weights = float(of_weights.var(ddof=1)) - chance / len(of_data)
-        between_data = float(of_data.var(ddof=1)) - chance / len(of_weights)
-        return math.sqrt(max(between_weights, 0)), math.sqrt(max(between_data, 0))
-
-
-def _grid_of(seeds: SeedGroup, score: TrialScore) -> _SeedGrid:
-    specifications = [trial.specification for trial in seeds.trials]
-    weights = sorted({one.weight_seed for one in specifications})
-    grid = _SeedGrid(weights, sorted({one.data_seed for one in specifications}), len(specifications))
-    for trial in seeds.trials:
-        value = score(trial)
-        if value is not None:
-            grid.scores.setdefault(trial.specification.weight_seed, {})[trial.specification.data_seed] = value
-    return grid
+def _spread(group: SeedGroup, score: TrialScore) -> tuple[float, float] | None:
+    """Standard deviations between weight seeds and between data seeds, by an analysis of variance: of the means over the
+    other seeds, less what interaction and chance explain. None unless every weight seed has the same data seeds, at least
+    two of each.
+    """
+    known = {seeds_of(trial): value for trial in group.trials if (value := score(trial)) is not None}
+    weights, data = dict.fromkeys(weight for weight, _ in known), sorted({data for _, data in known})
+    if min(len(weights), len(data)) < 2 or len(known) < len(weights) * len(data):
+        return None
+    scores = numpy.array([[known[weight, seed] for seed in data] for weight in weights])
+    of_weights, of_data = scores.mean(axis=1), scores.mean(axis=0)
+    rest = scores - of_weights[:, None] - of_data[None, :] + scores.mean()
+    chance = float((rest**2).sum()) / ((len(of_weights) - 1) * (len(of_data) - 1))
+    between_weights = float(of_weights.var(ddof=1)) - chance / len(of_data)
+    between_data = float(of_data.var(ddof=1)) - chance / len(of_weights)
+    return math.sqrt(max(between_weights, 0)), math.sqrt(max(between_data, 0))
 
 
 def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Picture:
@@ -88,7 +64,8 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
         seeds = group.at_best_rate()
         if seeds is None:
             continue
-        grid = _grid_of(seeds, score)
+        weights, data = (sorted(set(of_trials)) for of_trials in zip(*map(seeds_of, seeds.trials)))
+        varies_both = min(len(weights), len(data)) > 1 and len(seeds.trials) > len(weights)
         finals = group.experiment.final_evaluations()
         panel = Panel(f"{panels.task_title(group)}, {group.name}" if len(tasks) > 1 else group.name)
         best = best_trial(seeds.trials, final_key(group.experiment))
@@ -98,15 +75,15 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
             curve = by_length(finals[trial.name], shown.name)
             if trial is best and len(seeds.trials) > 1:
                 panel.series.append(panels.line(curve, _BEST_TRIAL, "the best"))
-            if grid.varies_both:
+            if varies_both:
                 name = f"weight seed {trial.specification.weight_seed}"
-                style = _weight_style(grid.weights.index(trial.specification.weight_seed))
+                style = _weight_style(weights.index(trial.specification.weight_seed))
             else:
                 name, style = "a trial", SeriesStyle()
             panel.series.append(panels.line(curve, style, name, faint=True))
         if not panel.series:
             continue
-        if grid.varies_both and (spread := grid.spread()) is not None:
+        if varies_both and (spread := _spread(seeds, score)) is not None:
             of_weights, of_data = (f"{one:.3g}" if shown.is_median else f"{100 * one:.1f} points" for one in spread)
             spreads.append(f"{panel.title}: {of_weights} between weight seeds, {of_data} between data seeds")
         panels.shade_seen(panel, [group], shades)

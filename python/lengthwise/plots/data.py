@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from lengthwise import names, queries
 from lengthwise._proto import event_pb2, experiment_service_pb2
@@ -16,6 +16,9 @@ from lengthwise.plots.catalogue import Catalogue
 from lengthwise.queries import Evaluation, LossCurve
 from lengthwise.rendering import format_exact
 from lengthwise.suggestion import suggestion
+
+if TYPE_CHECKING:
+    from lengthwise.experiment import Experiment
 
 Trial = experiment_service_pb2.Trial
 T = TypeVar("T")
@@ -141,17 +144,6 @@ class PlottedExperiment:
             "recorded",
             lambda server: [event for event in queries.analyses(server, self.query_name) if event.trial in names],
         )
-
-
-class Experiment(Protocol):
-    """An experiment of the client (lengthwise.experiment)."""
-
-    _connection: Connection
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def id(self) -> str: ...
 
 
 def of_experiments(experiments: Iterable[Experiment | PlottedExperiment]) -> list[PlottedExperiment]:

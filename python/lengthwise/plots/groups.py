@@ -123,6 +123,11 @@ def group_trials(experiments: Sequence[PlottedExperiment]) -> list[TrialGroup]:
     return list(groups.values())
 
 
+def seeds_of(trial: Trial) -> tuple[int, int]:
+    """Weight and data seed."""
+    return trial.specification.weight_seed, trial.specification.data_seed
+
+
 def tasks_of(groups: Iterable[TrialGroup]) -> list[TrialGroup]:
     """A group of each task, by label, in their order: the panels of a figure."""
     first: dict[str, TrialGroup] = {}
@@ -193,17 +198,10 @@ def choose(candidates: Iterable[tuple[T, float, Sequence[Key]]]) -> T | None:
     return max(found, key=rank)[0]
 
 
-def best_rate(group: TrialGroup, key_of: Callable[[Trial], Key | float | None]) -> SeedGroup | None:
-    """The learning rate to show. None if no trial has a key, or a score alone."""
-    if len(group.rates) == 1:
-        (seeds,) = group.rates
-        return seeds if any(key_of(trial) is not None for trial in seeds.trials) else None
-
-    def keys(seeds: SeedGroup) -> list[Key]:
-        found = [key for key in map(key_of, seeds.trials) if key is not None]
-        return [key if isinstance(key, tuple) else (key,) for key in found]
-
-    return choose((seeds, seeds.learning_rate, keys(seeds)) for seeds in group.rates)
+def best_rate(group: TrialGroup, key_of: Callable[[Trial], Key | None]) -> SeedGroup | None:
+    """The learning rate to show. None if no trial has a key."""
+    keys = [[key for key in map(key_of, seeds.trials) if key is not None] for seeds in group.rates]
+    return choose((seeds, seeds.learning_rate, of_rate) for seeds, of_rate in zip(group.rates, keys))
 
 
 def best_trial(trials: Iterable[Trial], key_of: Callable[[Trial], Key | None]) -> Trial | None:

@@ -10,7 +10,7 @@ from lengthwise.errors import UsageError, refused
 from lengthwise.plots import panels
 from lengthwise.plots.accuracy_over_time import scale_time
 from lengthwise.plots.data import PlottedExperiment, Trial, experiment_names, has_time
-from lengthwise.plots.groups import SeedGroup, TrialGroup, best_rate, group_trials, tasks_of
+from lengthwise.plots.groups import Key, SeedGroup, TrialGroup, best_rate, group_trials, tasks_of
 from lengthwise.plots.metrics import common
 from lengthwise.plots.options import Options
 from lengthwise.plots.picture import Axis, Picture, Series
@@ -54,8 +54,8 @@ def _running_mean(curve: panels.Curve, window: int) -> dict[float, float]:
 def _shown_rate(group: TrialGroup, losses: _Curves) -> SeedGroup | None:
     """Orders by accuracy if trials have been evaluated, otherwise by loss."""
 
-    def last_loss(trial: Trial) -> float | None:
-        return -next(reversed(losses[trial.name].values())) if trial.name in losses else None
+    def last_loss(trial: Trial) -> Key | None:
+        return (-next(reversed(losses[trial.name].values())),) if trial.name in losses else None
 
     return group.at_best_rate() or best_rate(group, last_loss)
 

@@ -73,14 +73,6 @@ def mark_random_guess(axes: Axes, accuracy: float, label: str = "random guess") 
     axes.axhline(accuracy, color=REFERENCE_LINE, linestyle=(0, (1, 2)), linewidth=1, zorder=1.5, label=label)
 
 
-def check_path(path: str | os.PathLike[str]) -> Path:
-    """UsageError for a name that does not end with one of the formats."""
-    target = Path(path)
-    if target.suffix.lower() in FORMATS:
-        return target
-    raise UsageError(f'the file is "{target}"; its name must end with .svg, .pdf or .png')
-
-
 def settle(figure: Figure) -> None:
     """Lays the figure out once for all files that are written of it, and for good."""
     with context():
@@ -102,7 +94,9 @@ def render(figure: Figure, suffix: str) -> bytes:
 
 
 def save(figure: Figure, path: str | os.PathLike[str]) -> Path:
-    """Writes .svg, .pdf or .png; the file is there whole or not at all."""
-    target = check_path(path)
+    """Writes .svg, .pdf or .png; the file is there whole or not at all. UsageError for a name with another ending."""
+    target = Path(path)
+    if target.suffix.lower() not in FORMATS:
+        raise UsageError(f'the file is "{target}"; its name must end with .svg, .pdf or .png')
     write_for_user(target, render(figure, target.suffix.lower()))
     return target
