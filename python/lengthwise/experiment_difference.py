@@ -93,11 +93,6 @@ def unshared(one: Specification, other: Specification) -> list[str]:
     return found
 
 
-def share_trials(one: Specification, other: Specification) -> bool:
-    """True if both have trials with the same labels, which `differences` compares."""
-    return not any(set(_labels(one, axis)).isdisjoint(_labels(other, axis)) for axis in _AXES)
-
-
 def sentences(first: Specification, second: Specification, names: tuple[str, str]) -> list[str]:
     """How two experiments of these names differ."""
     parts = [
@@ -109,8 +104,9 @@ def sentences(first: Specification, second: Specification, names: tuple[str, str
         return [f"How {names[1]} differs: {'; '.join(parts)}.", *only]
     if not only:
         return ["Both were trained and scored alike."]
-    alike = "What both have was trained and scored alike."
-    return [alike if share_trials(first, second) else "They have no trials with the same labels.", *only]
+    if any(set(_labels(first, axis)).isdisjoint(_labels(second, axis)) for axis in _AXES):
+        return ["They have no trials with the same labels.", *only]
+    return ["What both have was trained and scored alike.", *only]
 
 
 @dataclass

@@ -4,6 +4,7 @@ from __future__ import annotations
 import argparse
 import gc
 import logging
+import secrets
 import socket
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -73,7 +74,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     site = Site(Source(lambda: _connection(arguments)))
     listener = _listen(arguments.listen)
     port = listener.getsockname()[1]
-    token = access.new_token()
+    token = secrets.token_urlsafe(24)
     application = access.Access(site.application(), token, access.known_hosts(host), port, secure)
     config = uvicorn.Config(
         application, log_level="error", access_log=False, server_header=False, lifespan="off", ws="none",

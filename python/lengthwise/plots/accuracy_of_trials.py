@@ -27,11 +27,6 @@ from lengthwise.plots.series_style import SeriesStyle, numbered_style
 _BEST_TRIAL = SeriesStyle(color=6, marker=0)
 
 
-def _weight_style(number: int) -> SeriesStyle:
-    """Of weight seed `number`, from 0: any colour but that of the best trial, then other dashes."""
-    return numbered_style(number + number // _BEST_TRIAL.color)
-
-
 def _spread(group: SeedGroup, score: TrialScore) -> tuple[float, float] | None:
     """Standard deviations between weight seeds and between data seeds, by an analysis of variance: of the means over the
     other seeds, less what interaction and chance explain. None unless every weight seed has the same data seeds, at least
@@ -77,7 +72,9 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
                 panel.series.append(panels.line(curve, _BEST_TRIAL, "the best"))
             if varies_both:
                 name = f"weight seed {trial.specification.weight_seed}"
-                style = _weight_style(weights.index(trial.specification.weight_seed))
+                # Any colour but that of the best trial, then other dashes.
+                number = weights.index(trial.specification.weight_seed)
+                style = numbered_style(number + number // _BEST_TRIAL.color)
             else:
                 name, style = "a trial", SeriesStyle()
             panel.series.append(panels.line(curve, style, name, faint=True))

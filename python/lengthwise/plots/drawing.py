@@ -181,9 +181,9 @@ def _draw_panel(axes: Axes, panel: Panel, picture: Picture, most_x: int, most_y:
         set_ticks(axes.yaxis, Axis(ticks="counts"), most_x)
     else:
         if panel.shaded is not None:
-            style.shade_training(axes, *panel.shaded, label="_shaded")
+            axes.axvspan(*panel.shaded, color=style.SHADE, linewidth=0, zorder=0.5, label="_shaded")
         for reference in panel.references:
-            style.mark_random_guess(axes, reference.y, label="_" + reference.label)
+            axes.axhline(reference.y, **style.REFERENCE, zorder=1.5, label="_" + reference.label)
         place = 0
         for series in panel.series:
             _draw_series(axes, series, place)
@@ -220,8 +220,7 @@ def _legend_entries(picture: Picture) -> list[tuple[str, Artist]]:
             entries[series.name] = handle
         shaded |= panel.shaded is not None
         for reference in panel.references:
-            line = Line2D([], [], color=style.REFERENCE_LINE, linestyle=(0, (1, 2)), linewidth=1)
-            references.setdefault(reference.label, line)
+            references.setdefault(reference.label, Line2D([], [], **style.REFERENCE))
     if shaded and picture.shaded_label:
         entries[picture.shaded_label] = Patch(color=style.SHADE)
     # Panels have guesses of their own: one entry says what the line is.

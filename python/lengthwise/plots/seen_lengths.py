@@ -28,11 +28,6 @@ class SeenLengths:
             return True
         return self.trained[-1][1] == self.up_to and all(self.in_training(one) for one in lengths if one <= self.up_to)
 
-    @property
-    def went_beyond(self) -> bool:
-        """True if training showed lengths that do not count as seen."""
-        return bool(self.trained) and self.trained[-1][1] > self.up_to
-
     def in_training(self, length: float) -> bool:
         """True if training had sequences of the length. If that is unknown, True if the length counts as seen."""
         return any(first <= length <= last for first, last in self.trained or [(1, self.up_to)])
@@ -49,7 +44,7 @@ def unseen_lengths(seen: Iterable[SeenLengths], otherwise: str = "lengths not se
     trials showed such lengths; `otherwise` where it showed none.
     """
     found = set(seen)
-    if not any(one.went_beyond for one in found):
+    if not any(one.trained and one.trained[-1][1] > one.up_to for one in found):
         return otherwise
     limits = {one.up_to for one in found}
     return f"lengths above {limits.pop()}" if len(limits) == 1 else "lengths that do not count as seen"

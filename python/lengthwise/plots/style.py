@@ -15,7 +15,6 @@ from typing import Any
 
 import matplotlib
 import matplotlib.style
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from lengthwise.errors import UsageError
@@ -25,7 +24,8 @@ from lengthwise.user_file import write_for_user
 STYLE_SHEET = Path(__file__).with_name("paper.mplstyle")
 
 SHADE = "#ECECEC"
-REFERENCE_LINE = "#555555"
+# Keywords for level lines.
+REFERENCE: dict[str, Any] = {"color": "#555555", "linestyle": (0, (1, 2)), "linewidth": 1}
 
 
 @contextmanager
@@ -61,16 +61,6 @@ def new_figure(width: float | None = None, height: float | None = None, dpi: flo
         default_width, default_height = matplotlib.rcParams["figure.figsize"]
         size = (width or default_width, height or default_height)
         return StyledFigure(figsize=size, dpi=dpi, layout="constrained")
-
-
-def shade_training(axes: Axes, first: float, last: float, label: str = "seen in training") -> None:
-    """Shades the part of the x axis that training showed."""
-    axes.axvspan(first, last, color=SHADE, linewidth=0, zorder=0.5, label=label)
-
-
-def mark_random_guess(axes: Axes, accuracy: float, label: str = "random guess") -> None:
-    """Draws a level line at the accuracy of guessing, 0 to 1."""
-    axes.axhline(accuracy, color=REFERENCE_LINE, linestyle=(0, (1, 2)), linewidth=1, zorder=1.5, label=label)
 
 
 def settle(figure: Figure) -> None:

@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import hmac
 import re
-import secrets
 import socket
 from collections.abc import Iterable
 from urllib.parse import parse_qsl, urlencode, urlsplit
@@ -27,10 +26,6 @@ _HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
 }
-
-
-def new_token() -> str:
-    return secrets.token_urlsafe(24)
 
 
 def known_hosts(host: str) -> set[str]:
