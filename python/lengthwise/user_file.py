@@ -11,14 +11,10 @@ from typing import overload
 from lengthwise.errors import LengthwiseError, refused
 
 _ADVICE = {
-    errno.ENOENT: "make its directory, or name another file",
-    errno.ENOTDIR: "make its directory, or name another file",
+    **dict.fromkeys((errno.ENOENT, errno.ENOTDIR), "make its directory, or name another file"),
     errno.EISDIR: "name a file in it",
-    errno.EACCES: "name another file",
-    errno.EPERM: "name another file",
-    errno.EROFS: "name another file",
-    errno.ENOSPC: "free some space",
-    errno.EDQUOT: "free some space",
+    **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), "name another file"),
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "free some space"),
 }
 
 

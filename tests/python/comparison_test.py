@@ -565,7 +565,7 @@ class DisplayTest(unittest.TestCase):
 
     def test_json_has_every_cell(self):
         out = io.StringIO()
-        display.write_json(self.comparison, out)
+        display.write_json(display.as_dictionary(self.comparison), out)
         found = json.loads(out.getvalue())
         self.assertEqual((len(found["cells"]), found["cells_run"]), (6, 3))
         self.assertEqual((found["cells"][1]["measured"], found["cells"][1]["difference"]), (87.81, 27.8))

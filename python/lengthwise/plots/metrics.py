@@ -12,7 +12,6 @@ from lengthwise.plots.data import PlottedExperiment, experiment_names
 from lengthwise.plots.groups import TrialGroup
 from lengthwise.plots.panels import accuracy_axis
 from lengthwise.plots.picture import Axis
-from lengthwise.queries import Evaluation
 
 
 def main_metric(group: TrialGroup) -> str:
@@ -65,23 +64,19 @@ def _title(group: TrialGroup, metric: str) -> str:
     return group.experiment.catalogue.loss_title(group.task) if metric == "loss" else metric_title(metric)
 
 
-def _check(experiments: Sequence[PlottedExperiment], evaluations: Sequence[Evaluation], metric: str) -> None:
-    others = {one.name for evaluation in evaluations for one in evaluation.accuracies.metrics}
-    names = ["accuracy", "loss", *sorted(others)]
-    if evaluations and metric not in names:
-        raise UsageError(
-            f'--metric: no evaluation of {experiment_names(experiments)} has "{metric}"; there are {", ".join(names)}'
-        )
-
-
 def choose_metric(
     experiments: Sequence[PlottedExperiment], tasks: Sequence[TrialGroup], metric: str, intervals: bool
 ) -> ShownMetric:
     """`metric`, or if empty the tasks' main metric. UsageError if no evaluation of these experiments has
     it, with those there are, and where some tasks are compared by accuracies and some by losses.
     """
-    if metric:
-        _check(experiments, [one for each in experiments for one in each.evaluations(intervals)], metric)
+    evaluations = [one for each in experiments for one in each.evaluations(intervals)] if metric else []
+    others = {one.name for evaluation in evaluations for one in evaluation.accuracies.metrics}
+    names = ["accuracy", "loss", *sorted(others)]
+    if evaluations and metric not in names:
+        raise UsageError(
+            f'--metric: no evaluation of {experiment_names(experiments)} has "{metric}"; there are {", ".join(names)}'
+        )
     kinds = {main_metric(task) for task in tasks}
     if len(kinds) > 1:
         raise UsageError("one picture shows accuracies or errors, and these experiments have both; plot them one by one")
