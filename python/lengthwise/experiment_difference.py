@@ -16,7 +16,6 @@ Specification = specification_pb2.ExperimentSpecification
 SummaryCell = experiment_service_pb2.SummarizeExperimentResponse.Cell
 Heading = experiment_service_pb2.SummarizeExperimentResponse.Heading
 
-
 _AXES = ("tasks", "networks", "encodings")
 
 
