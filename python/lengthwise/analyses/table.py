@@ -10,20 +10,10 @@ import numpy
 
 from lengthwise.analyses.measures import sample_deviation
 from lengthwise.analyses.trial_sets import TrialSet, share_labels
-from lengthwise.rendering import Align, Records, Table, Value, format_count, format_exact
-from lengthwise.rendering import Column as TableColumn
+from lengthwise.rendering import Align, Column, Records, Table, Value, format_count, format_exact
 
 NONE = "–"
 Row = TypeVar("Row")
-
-
-@dataclass(frozen=True)
-class Column:
-    # In records; empty: in tables alone.
-    name: str = ""
-    # In tables; empty: in records alone.
-    header: str = ""
-    rule_before: bool = False
 
 
 @dataclass(frozen=True)
@@ -45,14 +35,14 @@ class AnalysisTable(Generic[Row]):
         """
         self._rows = rows
         self._sets = [set_of(row) for row in rows]
-        # Each with a cell for each row.
-        self._columns: list[tuple[Column, list[Cell]]] = []
+        # Each with its name in records, and a cell for each row.
+        self._columns: list[tuple[str, Column, list[Cell]]] = []
         self._record_columns = record_columns
         self._records: list[tuple[TrialSet, Sequence[Value]]] = []
 
     def add(self, name: str, header: str, cell: Callable[[Row], Cell], *, rule: bool = False) -> None:
         """A column. Without a `name` in tables alone, without a `header` in records alone. `rule`: with one before it."""
-        self._columns.append((Column(name, header, rule), list(map(cell, self._rows))))
+        self._columns.append((name, Column(header, Align.RIGHT, rule), list(map(cell, self._rows))))
 
     def add_means(self, name: str, header: str, cells: Callable[[Row], Sequence[Cell]], *, rule: bool = False) -> None:
         """A column of means, and in records one of standard deviations."""
@@ -64,26 +54,23 @@ class AnalysisTable(Generic[Row]):
 
     def as_table(self) -> Table:
         sets = self._sets
-        names = [(TableColumn("encoding", shrinks_to=12), [one.encoding for one in sets])]
+        names = [(Column("encoding", shrinks_to=12), [one.encoding for one in sets])]
         if len({one.network for one in sets}) > 1:
-            names.insert(0, (TableColumn("network", shrinks_to=8), [one.network for one in sets]))
+            names.insert(0, (Column("network", shrinks_to=8), [one.network for one in sets]))
         if len({one.task for one in sets}) > 1:
-            names.insert(0, (TableColumn("task", shrinks_to=8), [one.task for one in sets]))
+            names.insert(0, (Column("task", shrinks_to=8), [one.task for one in sets]))
         if share_labels(sets):
-            names.insert(0, (TableColumn("experiment", shrinks_to=12), [one.experiment for one in sets]))
+            names.insert(0, (Column("experiment", shrinks_to=12), [one.experiment for one in sets]))
         if len({one.learning_rate for one in sets}) > 1:
-            names.append((TableColumn("rate", Align.RIGHT), [format_exact(one.learning_rate) for one in sets]))
-        for column, cells in self._columns:
-            if column.header:
-                shown = TableColumn(column.header, Align.RIGHT, column.rule_before)
-                names.append((shown, [cell.text for cell in cells]))
+            names.append((Column("rate", Align.RIGHT), [format_exact(one.learning_rate) for one in sets]))
+        names += [(column, [cell.text for cell in cells]) for _, column, cells in self._columns if column.header]
         table = Table([column for column, _ in names])
         for number in range(len(sets)):
             table.add_row([texts[number] for _, texts in names])
         return table
 
     def as_records(self) -> Records:
-        named = {column.name: cells for column, cells in self._columns if column.name}
+        named = {name: cells for name, _, cells in self._columns if name}
         names = self._record_columns or list(named)
         of_rows = [(one, [cells[number].value for cells in named.values()]) for number, one in enumerate(self._sets)]
         return Records(
