@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Trains what the pages of this folder still lack, at the lowest priority and on one thread a trial, and adds it to them. The same
-# call resumes an interrupted part. Needs `lengthwise` on the PATH, and a python3 with the Python package for the pictures.
+# Trains what the pages of this folder still lack, at the lowest priority and on one thread a trial, and adds it to them. If it is
+# interrupted, it adds the trials that have ended; the same call resumes. Needs `lengthwise` on the PATH, and a python3 with the Python package for the pictures.
 #
 #   experiments/reproduced/missing.sh PART MACHINE [OPTIONS of `lengthwise run`, such as --workers 1]
 #
 # MACHINE names the machine on the page: "two cores of an Intel Xeon, one thread a trial". The parts, with the hours of one core:
-#   others      Table 1's sorting, ten runs of each graph, tested on 100,000 other vectors     20 trials, 2 to 3 hours
-#   stars       Table 1's sums on a star with self-connections, seeds 1 to 9                    9 trials, 1 to 3 hours
+#   others      Table 1's sorting, ten runs of each graph, tested on 100,000 other vectors     20 trials, 3 to 4 hours
+#   stars       Table 1's sums on a star with self-connections, seeds 1 to 9                    9 trials, 5 hours
 #   even_pairs  the last encoding of ten_seeds.yaml's first task                               10 trials, 1 hour
 #   tasks       its other three tasks                                                         120 trials, 12 hours
 #
@@ -40,8 +40,10 @@ case $part in
     exit 2
     ;;
 esac
-sed "${edit[@]}" "$here/${name%_others}.yaml" | nice -n 19 lengthwise run - --threads 1 --data_dir "$runs" "$@"
+status=0
+sed "${edit[@]}" "$here/${name%_others}.yaml" | nice -n 19 lengthwise run - --threads 1 --data_dir "$runs" "$@" || status=$?
 site=$(mktemp -d)
 trap 'rm -rf "$site"' EXIT
 lengthwise publish "$name" -o "$site/site" --data_dir "$runs"
 "$here/make_page.py" --add "$site/site" --machine "$machine"
+exit "$status"
