@@ -26,12 +26,14 @@ sys.path.insert(0, str(HERE / "reproduced"))
 from make_page import (
     Drawn,
     Row,
+    days,
     drawn_from,
     facts_of,
     hours_of,
     machines,
     only_checks,
     read_csv,
+    task_titles,
     write_csv,
     write_stale,
 )
@@ -110,12 +112,13 @@ def results(name: str, raw: Sequence[Row]) -> list[str]:
     lines = [
         (
             f"Mean accuracy in per cent, ± the standard deviation over seeds, on lengths seen ({seen[0]} to {seen[-1]}) and not seen"
-            f" ({unseen[0]} to {unseen[-1]}) in training. {len(trials)} trials, {hours_of(trials)}. {machines(raw)}"
+            f" ({unseen[0]} to {unseen[-1]}) in training. {len(trials)} trials, {hours_of(trials)}, ended {days(raw)}. {machines(raw)}"
         ),
         "",
-        f"| task | network | seeds | seen | unseen | best seed, unseen | length {unseen[-1]} |",
+        f"| task (chance) | network | seeds | seen | unseen | best seed, unseen | length {unseen[-1]} |",
         "| --- | --- | ---: | ---: | ---: | ---: | ---: |",
     ]
+    chances = {task: f" ({chance:g} %)" for task, (_, chance) in task_titles().items()}
     for task in dict.fromkeys(row["task"] for row in raw):
         for (network, encoding), of_trials in lines_of(raw, task).items():
             means = [
@@ -123,7 +126,7 @@ def results(name: str, raw: Sequence[Row]) -> list[str]:
                 for lengths in (seen, unseen, unseen[-1:])
             ]
             cells = [spread(means[0]), spread(means[1]), f"{100 * max(means[1]):.1f}", spread(means[2])]
-            lines.append(f"| {task} | {title(network, encoding)} | {len(of_trials)} | {' | '.join(cells)} |")
+            lines.append(f"| {task}{chances.get(task, '')} | {title(network, encoding)} | {len(of_trials)} | {' | '.join(cells)} |")
     return [*lines, "", f"![Accuracy by length](pictures/{name}.svg)"]
 
 
