@@ -94,6 +94,16 @@ class AccuracyByLengthTest(FigureCase):
         add(experiment, make_trial("none", seed=1), [1, 1, 1])
         self.assertIn("1 of 2 trials has no final evaluation.", self.figure("accuracy_by_length", experiment).caption)
 
+    def test_caption_has_steps_and_sequences(self):
+        experiment = plotted()
+        for seed in (0, 1):
+            add(experiment, make_trial("none", seed=seed), [1, 1, 0.5])
+            experiment.trials[-1].outcome.training_steps = 4000
+        self.assertTrue(self.figure("accuracy_by_length", experiment).caption.startswith("Trials of 4,000 steps. Mean over"))
+        experiment.finals[0].accuracies.sequence_counts.extend([5, 100, 100])
+        experiment.finals[1].accuracies.sequences = 100
+        self.assertIn("Each trial's points are of 5 to 100 sequences.", self.figure("accuracy_by_length", experiment).caption)
+
     def test_best_seed_is_drawn_in_front(self):
         experiment = plotted()
         add(experiment, make_trial("rope", seed=0), [1, 1, 0.3])
