@@ -422,7 +422,9 @@ def short_table(raw: Sequence[Row], rows: ShortRows) -> list[str]:
         "",
         (
             f"Ours are of {answers:,} inputs. Where each has one answer of one symbol, two standard errors are at most"
-            f" {100 / math.sqrt(answers):.1f} points."
+            f" {100 / math.sqrt(answers):.1f} points. Chance is that of a uniform guess. In Modular Arithmetic, 0 is the answer to 30 to 32 %"
+            " of the inputs (of 4,000 each from `lengthwise sample modular_arithmetic_brackets`, at lengths 55, 300 and 500), so an accuracy"
+            " near 32 % needs no learning there."
         ),
     ]
     if not all(trial.learned for trials in rows.values() for trial in trials.values()):
@@ -514,7 +516,7 @@ def stars(raw: Sequence[Row]) -> str:
     low, high = (number(statistics.median(by_scale[scale]), 2) for scale in ("1", "10"))
     runs = len(by_scale["1"])
     missing = RUNS - runs
-    rest = f"{missing} more would take about {missing * STAR_HOURS:.0f} hours of one core (`missing.sh stars`)."
+    rest = f"{missing} more would take about {missing * STAR_HOURS:.1f} hours of one core (`missing.sh stars`)."
     if runs > 1:
         most, least = number(max(by_scale["1"]), 2), number(min(by_scale["10"]))
         return (
@@ -544,8 +546,8 @@ def others_text(cells: Sequence[Cell]) -> str:
     if missing:
         lines[0] += (
             " `missing.sh others` trains the sorting half again and tests it on 100,000 vectors:"
-            f" {2 * RUNS} trials{f', of which {len(trials)} have ended; the rest' if trials else ','} would take about"
-            f" {missing * OTHERS_HOURS:.0f} hours of one core."
+            f" {2 * RUNS} trials{f', {len(trials)} of them ended; the rest' if trials else ','} would take about"
+            f" {missing * OTHERS_HOURS:.1f} hours of one core."
         )
     low = [cell.median / cell.printed - 1 for cell in sorting]
     redrawn = [cell.median_on_others / cell.printed - 1 for cell in sorting]

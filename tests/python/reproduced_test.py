@@ -1,7 +1,9 @@
 """The numbers of experiments/REPRODUCED.md and its pages, computed again from their CSV files with pandas and SciPy."""
+import importlib.util
 import json
 import pathlib
 import re
+import sys
 import unittest
 
 import numpy
@@ -33,6 +35,68 @@ def table_of(page, first):
 
 def numbers(text):
     return [float(one) for one in re.findall(r"[-+]?[\d.]+(?:e-?\d+)?", text.replace(",", ""))]
+
+
+def make_page_module():
+    path = REPRODUCED / "make_page.py"
+    specification = importlib.util.spec_from_file_location("make_page", path)
+    sys.modules["make_page"] = module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module
+
+
+def write_csv(path, rows):
+    pandas.DataFrame(rows).to_csv(path, index=False)
+
+
+class UnfinishedPartTest(unittest.TestCase):
+    def setUp(self):
+        self.make_page = make_page_module()
+        self.source = self.make_page.SOURCES[0]
+        self.raw = self.make_page.read_raw(self.source)
+        self.cells = self.make_page.cells_of(self.source, self.make_page.read_published(self.source), self.raw)
+        self.make_page.RESULTS = self.results = service.new_directory()
+
+    def site(self, seeds, ended):
+        """A published folder of sorting on two graphs with so many seeds, of which some trials have ended."""
+        site = service.new_directory()
+        (site / "trials").mkdir()
+        (site / "specification.json").write_text('{"name": "table1_gcn_others"}')
+        trials, scores = [], []
+        for i in range(2 * seeds):
+            network = {"name": "graph_network", "parameters": {"architecture": "convolution", "graph": "complete"}}
+            if i >= seeds:
+                network["parameters"] |= {"graph": "star", "self_connections": False}
+            name = f"sorting-gcn_{network['parameters']['graph']}-seed{i % seeds}"
+            trials.append(
+                {
+                    "trial": f"experiments/table1_gcn_others-1/trials/{name}", "state": "SUCCEEDED" if i < ended else "RUNNING",
+                    "training_seconds": 60.0, "start_time": "2026-11-30T01:00:00Z", "end_time": "2026-11-30T01:01:00Z",
+                    "instruction_set": "AVX2", "source_revision": "50b2b506", "steps": 60030, "threads": 1,
+                }
+            )  # fmt: skip
+            (site / f"trials/{name}.json").write_text(json.dumps({"tasks": [{"name": "sorting"}], "networks": [network]}))
+            scores += [
+                {"trial": trials[-1]["trial"], "final": "true", "length": scale, "loss": 0.2 * scale**2} for scale in (1, 2, 3, 4, 5, 10)
+            ]
+        write_csv(site / "trials.csv", trials)
+        write_csv(site / "length_accuracies.csv", scores)
+        return site
+
+    def test_only_ended_trials_are_filed_and_the_rest_is_named(self):
+        self.make_page.collect(self.site(10, ended=3), "a machine")
+        filed = pandas.read_csv(self.results / "positional_attention_table_1_others.csv")
+        self.assertEqual(filed["trial"].nunique(), 3)
+        text = self.make_page.others_text(self.cells)
+        self.assertIn("20 trials, 3 of them ended; the rest would take about 2.7 hours", text)
+        self.assertIn("they would be", text)
+        self.make_page.collect(self.site(10, ended=20), "a machine")
+        self.assertEqual(len(pandas.read_csv(self.results / "positional_attention_table_1_others.csv")), 120)
+        cells = self.make_page.cells_of(self.source, self.make_page.read_published(self.source), self.raw)
+        text = self.make_page.others_text(cells)
+        self.assertIn("GCN on a complete graph and with GCN on a star graph was trained again, 10 runs each", text)
+        self.assertNotIn("missing.sh", text)
+        self.assertIn("On other vectors (12 measured, the others estimated), ", self.make_page.distances(cells))
 
 
 class ReproducedPagesTest(unittest.TestCase):
@@ -137,6 +201,43 @@ class ReproducedPagesTest(unittest.TestCase):
             found = [numbers(value) for value in values]
             expected = sizes[sizes["network"] == network]["loss"].to_numpy().reshape(-1, 2)
             numpy.testing.assert_allclose(found, expected, rtol=6e-3, err_msg=network)
+
+    def test_a_common_answer_without_training_is_near_the_print(self):
+        draws = pandas.read_csv(REPRODUCED / "results/test_draws.csv").set_index(["task", "scale"])["ours"]
+        runs = pandas.read_csv(REPRODUCED / "results/positional_attention_table_1.csv")
+        networks = runs["network"].map(json.loads)
+        published = json.loads((EXPERIMENTS / "published/positional_attention_table_1.json").read_text())
+        rows, columns = ({one["key"]: one for one in published[axis]} for axis in ("rows", "columns"))
+        near = []
+        for cell in published["cells"]:
+            row, scale, value = rows[cell["row"]], columns[cell["column"]]["length"], cell["value"]
+            chosen = networks.map(lambda one, wanted=row["network"]: wanted.items() <= one.items())
+            losses = runs[chosen & (runs["task"] == row["task"]) & (runs["scale"] == scale)]["loss"]
+            if losses.empty:
+                continue
+            draw = {"sorting": 0.040, "cumulative_sum": 0.033}[row["task"]]
+            rounding = 10 ** (numpy.floor(numpy.log10(value)) - 1) / value / 12**0.5
+            ours = 1.2533 * numpy.log(losses).std() / len(losses) ** 0.5
+            error = (ours**2 + rounding**2 + 2 * draw**2) ** 0.5
+            near.append(abs(numpy.log(draws[row["task"], scale] / value)) <= 2 * error)
+        text = " ".join((REPRODUCED / "positional_attention_table_1.md").read_text().split())
+        self.assertIn(f"is within two of the print in {sum(near)} of the {len(near)} cells", text)
+        self.assertIn(f"of the print in {sum(near)} of its {len(near)} cells", " ".join((EXPERIMENTS / "REPRODUCED.md").read_text().split()))
+
+    def test_choices_of_positions_are_means_of_their_runs(self):
+        runs = pandas.read_csv(EXPERIMENTS / "positions/results/positions_quick.csv")
+        names = {"randomized": "subset", "": "as they are"}
+        choice = runs["encoding"].str.replace("_?(sin_cos|rope|relative)$", "", regex=True).map(lambda one: names.get(one, one))
+        means = 100 * runs[~runs["seen"]].groupby([choice, "task"])["accuracy"].mean().unstack()
+        page = (EXPERIMENTS / "positions/README.md").read_text()
+        tasks = ["even_pairs", "reverse_string", "missing_duplicate_string", "bucket_sort"]
+        for name, own in means[tasks].iterrows():
+            shown = name if name == "as they are" else f"`{name}` (randomized)" if name == "subset" else f"`{name}`"
+            self.assertIn(f"| {shown} | {' | '.join(f'{one:.1f}' for one in [*own, own.mean()])} |", page)
+        seeds = 100 * runs[~runs["seen"]].groupby([choice, runs["trial"].str[-5:]])["accuracy"].mean().unstack()
+        apart = seeds.loc["subset"] - seeds.loc["uniform_reals"]
+        self.assertGreater(apart.min(), 0)
+        self.assertIn(f"ahead of `uniform_reals` by {apart.mean():.1f} points in the mean, and with each of the three seeds", page)
 
     def test_remarks_quote_their_runs(self):
         page = " ".join((REPRODUCED / "positional_attention_table_1.md").read_text().split())
