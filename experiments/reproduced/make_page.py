@@ -901,7 +901,8 @@ def draw(source: Source, rows: dict[str, list[Cell]]) -> None:
             places, [math.exp(-one) for one in two], [math.exp(one) for one in two], color="0.9", label="2 standard errors"
         )
         panel.axhline(1, color="black", linewidth=0.8, label="printed")
-        panel.errorbar(places, medians, yerr=(below, above), fmt="o", capsize=3, label=f"ours: median, 10th to 90th percentile of {RUNS} runs")
+        ours = f"ours: median, 10th to 90th percentile of {RUNS} runs"
+        panel.errorbar(places, medians, yerr=(below, above), fmt="o", capsize=3, label=ours)
         panel.margins(x=0.15)
         panel.set_yscale("log")
         panel.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if wide else (*range(1, 10), 1.1, 1.2, 1.5)))

@@ -232,6 +232,10 @@ class AccuracyOverTimeTest(FigureCase):
         self.assertAlmostEqual(line.high[1], 0.8)
         self.assertEqual(picture.x.label, "training time (wall clock, seconds)")
         self.assertIn("Each member of a pack counts the seconds of the whole pack.", picture.caption)
+        self.assertNotIn("sequences", picture.caption)
+        for one in experiment.all_evaluations:
+            one.accuracies.sequences = 50
+        self.assertIn("Each evaluation has 50 sequences of a length.", self.figure("accuracy_over_time", experiment).caption)
 
     def test_unknown_times_are_left_out(self):
         experiment = plotted(trials=[make_trial("none"), make_trial("none", task="decimal_addition")])

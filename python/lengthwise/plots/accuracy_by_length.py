@@ -3,28 +3,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lengthwise.events import sequence_counts
+from lengthwise._proto import event_pb2
 from lengthwise.plots import panels
 from lengthwise.plots.data import PlottedExperiment, experiment_names
 from lengthwise.plots.groups import best_trial, final_key, group_trials, joined, of_task, tasks_of
 from lengthwise.plots.metrics import by_length, choose_metric, common, is_accuracy, main_metric
 from lengthwise.plots.options import Options
 from lengthwise.plots.picture import Axis, Panel, Picture, Series
-from lengthwise.rendering import counted, format_count
-
-
-def _between(numbers: set[int], what: str) -> str:
-    """ "100 sequences", "5 to 480 sequences"."""
-    lowest, highest = min(numbers), max(numbers)
-    return f"{'' if lowest == highest else f'{format_count(lowest)} to '}{counted(highest, what)}"
-
-
-def _extent(steps: set[int], sequences: set[int]) -> str:
-    """Of the trials and points that are drawn; what the histories do not tell is left out."""
-    parts = [f"Trials of {_between(steps, 'step')}."] if steps else []
-    if sequences:
-        parts.append(f"Each trial's points are of {_between(sequences, 'sequence')}.")
-    return " ".join(parts)
 
 
 def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Picture:
@@ -40,7 +25,8 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
         result.title = f"{panels.capitalized(what)} by {result.x.label}: {names}"
     averaging = panels.Averaging(is_median=shown.is_median)
     shades: set[panels.Shade] = set()
-    steps, sequences = set[int](), set[int]()
+    drawn: dict[str, event_pb2.LengthAccuracies] = {}
+    steps: list[int] = []
     for task in tasks[:1] if options.together else tasks:
         panel = Panel(" and ".join(map(panels.task_title, tasks)) if options.together else panels.task_title(task))
         of_this = joined(groups) if options.together else of_task(groups, task.task)
@@ -54,10 +40,8 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
             if not band.x:
                 continue
             averaging.count(sum(map(bool, curves.values())), len(group.rates))
-            for one in seeds.trials:
-                if one.name in finals:
-                    steps.add(one.outcome.training_steps)
-                    sequences.update(sequence_counts(finals[one.name]))
+            drawn.update((name, finals[name]) for name in curves)
+            steps += [one.outcome.training_steps for one in seeds.trials if one.name in curves]
             if options.seeds in ("all", "best") and len(curves) > 1:
                 panel.series += [panels.line(curve, group.style, faint=True) for curve in curves.values() if curve]
             if options.seeds == "best":
@@ -82,7 +66,12 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
     if not is_accuracy(shown.name):
         panels.set_loss_axis(result)
     result.caption = panels.missing_trials(experiments)
-    panels.add_sentence(result, _extent(steps - {0}, sequences - {0}))
+    for sentence, extent in (
+        ("Trials of {}.", panels.between(steps, "step")),
+        ("Each trial's points are of {}.", panels.sequences_of(drawn.values())),
+    ):
+        if extent:
+            panels.add_sentence(result, sentence.format(extent))
     choice = panels.choice_of(groups, shown.is_median)
     if options.seeds == "best" and averaging.has_means:
         panels.add_sentence(

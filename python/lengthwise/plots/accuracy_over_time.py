@@ -87,5 +87,10 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
         "Evaluations do not count as training time. Each member of a pack counts the seconds of the whole pack. Lines end "
         "where the first seed ends."
     )
+    sequences = panels.sequences_of(
+        measured for of_trials in evaluations.values() for of_trial in of_trials.values() for measured in of_trial.values()
+    )
+    if sequences:
+        panels.add_sentence(result, f"Each evaluation has {sequences} of a length.")
     averaging.describe(f"{panels.choice_of(groups)} at the last evaluation during training", result)
     return result

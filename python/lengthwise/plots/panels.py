@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from lengthwise._proto import event_pb2
 from lengthwise.errors import LengthwiseError, UsageError, refused
+from lengthwise.events import sequence_counts
 from lengthwise.plots.catalogue import Component
 from lengthwise.plots.data import PlottedExperiment, Trial, experiment_names
 from lengthwise.plots.groups import TrialGroup, of_task, rule_of, tasks_of
@@ -19,7 +20,7 @@ from lengthwise.plots.options import Options
 from lengthwise.plots.picture import Axis, Panel, Picture, Reference, Series
 from lengthwise.plots.seen_lengths import SeenLengths, unseen_lengths
 from lengthwise.plots.series_style import SeriesStyle
-from lengthwise.rendering import counted
+from lengthwise.rendering import counted, format_count
 
 _MOST_PANELS = 16
 # Limits of a logarithmic axis of losses.
@@ -279,6 +280,20 @@ def at_most(counts: Collection[int], what: str) -> str:
     """ "5 seeds"; "up to 5 seeds" if the counts differ."""
     most = max(counts)
     return ("" if min(counts) == most else "up to ") + counted(most, what)
+
+
+def between(numbers: Iterable[int], what: str) -> str:
+    """ "100 steps", "5 to 480 steps"; empty if there is none but 0, which stands for not known."""
+    known = set(numbers) - {0}
+    if not known:
+        return ""
+    lowest, highest = min(known), max(known)
+    return f"{'' if lowest == highest else f'{format_count(lowest)} to '}{counted(highest, what)}"
+
+
+def sequences_of(evaluations: Iterable[event_pb2.LengthAccuracies]) -> str:
+    """How many sequences a length has, as `between`."""
+    return between((count for one in evaluations for count in sequence_counts(one)), "sequence")
 
 
 @dataclass
