@@ -221,8 +221,9 @@ class ReproducedPagesTest(unittest.TestCase):
             error = (ours**2 + rounding**2 + 2 * draw**2) ** 0.5
             near.append(abs(numpy.log(draws[row["task"], scale] / value)) <= 2 * error)
         text = " ".join((REPRODUCED / "positional_attention_table_1.md").read_text().split())
-        self.assertIn(f"is within two of the print in {sum(near)} of the {len(near)} cells", text)
-        self.assertIn(f"of the print in {sum(near)} of its {len(near)} cells", " ".join((EXPERIMENTS / "REPRODUCED.md").read_text().split()))
+        self.assertIn(f"is within two of the print in {sum(near)} of {len(near)} cells", text)
+        self.assertIn(f"of the print in {sum(near)} of {len(near)} cells", " ".join((EXPERIMENTS / "REPRODUCED.md").read_text().split()))
+        self.assertIn(f"is within two standard errors of the print in {sum(near)} of {len(near)} cells", self.readme())
 
     def test_choices_of_positions_are_means_of_their_runs(self):
         runs = pandas.read_csv(EXPERIMENTS / "positions/results/positions_quick.csv")
