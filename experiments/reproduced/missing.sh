@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Trains what the pages of this folder still lack, at the lowest priority and on one thread a trial, and adds it to them. If it is
-# interrupted, it adds the trials that have ended; the same call resumes. Needs `lengthwise` on the PATH, and a python3 with the Python package for the pictures.
+# interrupted, it adds the trials that have ended; the same call resumes. Needs `lengthwise` on the PATH, and a python3 with the
+# Python package for the pictures.
 #
 #   experiments/reproduced/missing.sh PART MACHINE [OPTIONS of `lengthwise run`, such as --workers 1]
 #

@@ -225,6 +225,24 @@ class ReproducedPagesTest(unittest.TestCase):
         self.assertIn(f"of the print in {sum(near)} of {len(near)} cells", " ".join((EXPERIMENTS / "REPRODUCED.md").read_text().split()))
         self.assertIn(f"is within two standard errors of the print in {sum(near)} of {len(near)} cells", self.readme())
 
+    def test_losses_beside_the_released_codes_are_counted(self):
+        page = EXPERIMENTS / "randomized_positional_encodings/README.md"
+        beyond, count = [], 0
+        for line in page.read_text().split("| encoding | step 50 |")[1].splitlines()[2:]:
+            if not line.startswith("|"):
+                break
+            encoding, *cells = [cell.strip() for cell in line.strip("|").split("|")]
+            for step, cell in zip((50, 100, 200, 300, 500, 700, 1000), cells, strict=True):
+                code, mean, deviation = map(float, re.split(" / | ± ", cell))
+                count += 1
+                # Both are printed to three digits.
+                if abs(code - mean) > 2 * deviation + 1e-9:
+                    beyond.append((encoding, step))
+        self.assertEqual(beyond, [("none", 50), ("none", 300), ("rope", 200)])
+        text = " ".join(page.read_text().split())
+        self.assertIn(f"Of these {count} losses, {count - len(beyond)} lie within two standard deviations", text)
+        self.assertIn(f"has {count} losses. Of these, {count - len(beyond)} lie within two standard deviations", self.readme())
+
     def test_choices_of_positions_are_means_of_their_runs(self):
         runs = pandas.read_csv(EXPERIMENTS / "positions/results/positions_quick.csv")
         names = {"randomized": "subset", "": "as they are"}
