@@ -46,7 +46,13 @@ class ConditionVariable {
   bool WaitUntil(Mutex& mutex, std::chrono::steady_clock::time_point deadline)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     std::unique_lock<std::mutex> lock(mutex.mutex_, std::adopt_lock);
-    const std::cv_status status = condition_.wait_until(lock, deadline);
+    std::cv_status status = std::cv_status::no_timeout;
+    if (deadline == deadline.max()) {
+      // Libraries that wait by another clock compute a time beyond its end.
+      condition_.wait(lock);
+    } else {
+      status = condition_.wait_until(lock, deadline);
+    }
     lock.release();
     return status == std::cv_status::no_timeout;
   }

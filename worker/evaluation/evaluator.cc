@@ -97,7 +97,7 @@ at::Tensor Evaluator::Positions(int64_t length, int64_t members, const Batch& ba
 }
 
 Evaluator::Pass Evaluator::Forward(const models::ParameterSet& parameters, int64_t length,
-                                   const Batch& batch, int64_t first, double embedding_noise,
+                                   Batch& batch, int64_t first, double embedding_noise,
                                    models::Capture* capture) const {
   const c10::NoGradGuard no_gradients;
   const int64_t members = parameters.members();
@@ -256,8 +256,9 @@ v1::Answer Evaluator::Predict(const models::ParameterSet& parameters,
 v1::AttentionMap Evaluator::Capture(const models::ParameterSet& parameters,
                                     const data::GivenSequence& given, int64_t sequence) const {
   models::Capture capture;
-  const Pass pass = Forward(parameters, given.length, BatchOf(given), sequence,
-                            /*embedding_noise=*/0, &capture);
+  Batch batch = BatchOf(given);
+  const Pass pass =
+      Forward(parameters, given.length, batch, sequence, /*embedding_noise=*/0, &capture);
   return MakeAttentionMap(given, pass.positions, capture);
 }
 

@@ -125,8 +125,9 @@ class Evaluator {
     at::Tensor positions;
     at::Tensor outputs = {};
   };
-  // Passes the batch, which begins with sequence `first`, through each member's network.
-  Pass Forward(const models::ParameterSet& parameters, int64_t length, const data::Batch& batch,
+  // Passes the batch, which begins with sequence `first`, through each member's network. The
+  // tensors may share the batch's memory.
+  Pass Forward(const models::ParameterSet& parameters, int64_t length, data::Batch& batch,
                int64_t first, double embedding_noise, models::Capture* capture) const;
   // int64 [members, S, tokens]
   at::Tensor Positions(int64_t length, int64_t members, const data::Batch& batch, int64_t first,
