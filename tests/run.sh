@@ -44,6 +44,8 @@ end_step() {
   step_name=$1 step_started=$SECONDS
 }
 step() { printf '\n== %s\n' "$*"; }
+number=0
+numbered_step() { step "$((++number))/4 $*"; }
 parts=()
 targets=()
 for argument in "$@"; do
@@ -75,14 +77,16 @@ packages=(chromium curl fish groff-base libblis4-serial man-db prometheus python
 [[ ! " ${parts[*]} " =~ " wheel " ]] || packages+=(debootstrap qemu-user)
 [[ ! " ${parts[*]} " =~ " service " ]] || packages+=(debootstrap libfaketime openssl strace)
 
-end_step install
-step "1/4 installing missing packages (nothing to do the second time)"
-(. /etc/os-release && echo "on $PRETTY_NAME ($(cat /etc/debian_version 2>/dev/null || echo "no Debian"), $(uname -m))")
-deploy/install.sh "${strict[@]}" "${packages[@]}"
 # The Python package's dependencies, the packages that read models and exports, and the formatter.
 # The C++ programs do not need them; without them their tests are skipped.
 test_tools="${XDG_CACHE_HOME:-$HOME/.cache}/lengthwise/test-tools"
 requirements=tests/python/requirements.txt
+protobuf_versions=$(sed -n 's/^protobuf==\([0-9.]*\).*/\1/p' tests/python/protobuf_versions.txt)
+test_tools_are_there() {
+  local version
+  cmp --silent "$requirements" "$test_tools/requirements.txt" || return
+  for version in $protobuf_versions; do [ -d "$test_tools/protobuf-$version" ] || return; done
+}
 install_test_tools() {
   local pip=("$test_tools/bin/pip" --disable-pip-version-check --quiet install --no-deps --require-hashes) version
   if ! cmp --silent "$requirements" "$test_tools/requirements.txt"; then
@@ -90,43 +94,72 @@ install_test_tools() {
     cp "$requirements" "$test_tools/requirements.txt"
   fi
   # Installed beside the version of the requirements.
-  for version in $(sed -n 's/^protobuf==\([0-9.]*\).*/\1/p' tests/python/protobuf_versions.txt); do
+  for version in $protobuf_versions; do
     [ -d "$test_tools/protobuf-$version" ] && continue
     rm -rf "$test_tools/new" &&
       grep "^protobuf==$version " tests/python/protobuf_versions.txt >"$test_tools/protobuf.txt" &&
       "${pip[@]}" --target "$test_tools/new" --requirement "$test_tools/protobuf.txt" &&
       mv "$test_tools/new" "$test_tools/protobuf-$version" || return
   done
+}
+install_for_tests() {
+  deploy/install.sh "${strict[@]}" "${packages[@]}"
+  install_test_tools ||
+    echo "cannot install $requirements into $test_tools: the tests of exports, of the Python package and of the documents'" \
+      "commands will be skipped" >&2
+  # Otherwise the tests would wait for it.
+  [ -d "${test_tools%/*}/swift" ] || tests/object_store/with_store.sh true
   # Packages that tests have not used for a week (tests/python/installed_package.py). Another run may delete them, too.
   find "$test_tools" -maxdepth 2 -path "$test_tools/shared/package-*" -mtime +7 -exec rm -rf {} + || true
 }
-if install_test_tools; then
-  export LENGTHWISE_TEST_PYTHON="$test_tools/bin/python"
-else
-  echo "cannot install $requirements into $test_tools: the tests of exports, of the Python package and of the documents'" \
-    "commands will be skipped" >&2
-fi
-
-end_step checks
-step "2/4 checking formatting, Python style, and the documents' links, proofs and numbers"
-# Each version of clang-format formats differently. This one is the same on every system.
-formatter=$test_tools/bin/clang-format
-[ ! -x "$formatter" ] || git ls-files '*.h' '*.cc' '*.cu' | xargs "$formatter" --dry-run --Werror
-# //tests/python:python_client_test checks its types, because the messages are generated when it is
-# built.
-[ -z "${LENGTHWISE_TEST_PYTHON:-}" ] || "$LENGTHWISE_TEST_PYTHON" -m ruff check --quiet examples python experiments
-tests/documentation/check_proofs.py
-tests/documentation/check_links.py
-tests/documentation/check_includes.py
-experiments/reproduced/make_page.py --check
-experiments/quick_pages.py --check
-
-end_step build
-step "3/4 building ${targets[*]} (some minutes on two cores the first time)"
-bazel build "${filter[@]}" "${targets[@]}"
+check_sources() {
+  end_step checks
+  numbered_step "checking formatting, Python style, and the documents' links, proofs and numbers"
+  ! test_tools_are_there || export LENGTHWISE_TEST_PYTHON="$test_tools/bin/python"
+  # Each version of clang-format formats differently. This one is the same on every system.
+  formatter=$test_tools/bin/clang-format
+  [ ! -x "$formatter" ] || git ls-files '*.h' '*.cc' '*.cu' | xargs "$formatter" --dry-run --Werror
+  # //tests/python:python_client_test checks its types, because the messages are generated when it is
+  # built.
+  [ -z "${LENGTHWISE_TEST_PYTHON:-}" ] || "$LENGTHWISE_TEST_PYTHON" -m ruff check --quiet examples python experiments
+  tests/documentation/check_proofs.py
+  tests/documentation/check_links.py
+  tests/documentation/check_includes.py
+  experiments/reproduced/make_page.py --check
+  experiments/quick_pages.py --check
+}
+build() {
+  numbered_step "building ${targets[*]} (some minutes on two cores the first time)"
+  bazel build "${filter[@]}" "${targets[@]}"
+}
 
 results=$(mktemp -d)
-trap 'rm -rf "$results"' EXIT
+installing=""
+trap '[ -z "$installing" ] || wait "$installing" || true; rm -rf "$results"' EXIT
+end_step install
+numbered_step "installing missing packages (nothing to do the second time)"
+(. /etc/os-release && echo "on $PRETTY_NAME ($(cat /etc/debian_version 2>/dev/null || echo "no Debian"), $(uname -m))")
+# The first time beside the build, which needs none of it: pip, dpkg and the network keep one processor busy at most. Not if a
+# password would be asked for, or if only an administrator can install.
+if test_tools_are_there || { [ "$(id -u)" != 0 ] && ! sudo -n true 2>/dev/null; }; then
+  install_for_tests
+  check_sources
+  end_step build
+  build
+else
+  deploy/install.sh "${strict[@]}"
+  (install_for_tests) >"$results/install.output" 2>&1 &
+  installing=$!
+  end_step "build beside the tests' tools"
+  build
+  installed=0
+  wait "$installing" || installed=$?
+  installing=""
+  cat "$results/install.output"
+  [ "$installed" = 0 ] || exit "$installed"
+  check_sources
+fi
+
 [ -x "$formatter" ] || echo "the formatting was not checked: $formatter is not installed" | tee -a "$results/skipped.txt"
 status=0
 limit=0 # seconds that a command of run_tests or run_part may take; 0: as long as it takes
@@ -165,7 +198,7 @@ run_part() {
 seconds_left() { echo $((60 * within - (SECONDS - started))); }
 
 end_step tests
-step "4/4 testing"
+numbered_step "testing"
 if [ "$within" != 0 ]; then
   limit=$(seconds_left)
   [ "$limit" -gt 0 ] || limit=1
