@@ -31,12 +31,6 @@ TEST(HttpEndpoint, ExportsBuildAndProcessUsage) {
   EXPECT_THAT(text, HasSubstr("\nprocess_resident_memory_bytes "));
 }
 
-TEST(HttpEndpoint, ReportsAPortInUse) {
-  const auto first = HttpEndpoint::Start("127.0.0.1:0", "test", {}).value();
-  EXPECT_EQ(HttpEndpoint::Start(first->address(), "test", {}).status().code(),
-            absl::StatusCode::kFailedPrecondition);
-}
-
 TEST(HttpEndpoint, AnswersHeadWithoutABody) {
   const auto endpoint = HttpEndpoint::Start("127.0.0.1:0", "test", {}).value();
   EXPECT_THAT(Scrape(endpoint->address(), "HEAD"), EndsWith("\r\n\r\n"));

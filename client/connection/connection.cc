@@ -223,7 +223,8 @@ std::string Connection::DefaultOwner() const {
 absl::Status Connection::CallInto(const google::protobuf::Message& request,
                                   google::protobuf::Message& response) const {
   const auto* called = rpc::FindMethod(*request.GetDescriptor());
-  if (called == nullptr || called->output_type() != response.GetDescriptor()) {
+  if (called == nullptr || called->output_type() != response.GetDescriptor() ||
+      called->client_streaming() || called->server_streaming()) {
     return absl::InternalError(absl::StrCat("no call with a ", request.GetTypeName(),
                                             " is answered by a ", response.GetTypeName()));
   }

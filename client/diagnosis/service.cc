@@ -116,7 +116,9 @@ void Workers(const ServiceAnswers& answers, const ProgramVersion& client, Findin
     ++alive;
     ++devices[DescribeDevice(worker)];
     const v1::Provenance& provenance = worker.provenance();
-    if (!SameBuild(client, {provenance.program_version(), provenance.source_revision()})) {
+    // A long list describes not all workers.
+    if (worker.has_provenance() &&
+        !SameBuild(client, {provenance.program_version(), provenance.source_revision()})) {
       different.push_back(worker.worker_id());
     }
   }

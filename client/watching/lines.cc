@@ -55,8 +55,8 @@ struct Layout {
   int label = 0;
   // Of the columns; 0 leaves one out.
   std::array<int, kTime + 1> widths = {};
-  // True if `accuracy` is the one on unseen lengths. False if trials have only the one on seen
-  // lengths.
+  // True if the column of the accuracy is the one on unseen lengths. False if trials have only the
+  // one on seen lengths.
   bool unseen = true;
 };
 

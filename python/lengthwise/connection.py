@@ -149,7 +149,7 @@ def read_token(path: str) -> str:
     except OSError as error:
         raise LengthwiseError(f"cannot read the token file {path}: {error.strerror}") from error
     text = content.decode("ascii", errors="replace").strip()
-    if not re.fullmatch(r"lw_\S+|ey[\w-]+\.[\w-]+\.[\w-]+", text):
+    if not re.fullmatch(r"lw_[!-~]+|ey[\w-]+\.[\w-]+\.[\w-]+", text, re.ASCII):
         raise LengthwiseError(
             f"the token file {path} holds no token such as lw_... or a JWT; ask an administrator for one"
         )

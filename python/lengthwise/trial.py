@@ -74,7 +74,7 @@ class Snapshot(Generic[Message]):
 
     def _refuse_guess(self, action: str, arguments: str = "", vaguest: int = GUESS - 1) -> None:
         """UsageError for an action that would change something, if it was named more vaguely than that."""
-        if self._match > vaguest:
+        if not FULL_NAME <= self._match <= vaguest:
             found = f'client.{type(self).__name__.lower()}("{self._path}")'
             raise UsageError(f"{action} needs the full name: {found}.{action}({arguments})")
 

@@ -90,7 +90,8 @@ class UnaryCall final : public UnaryReactor {
   AnswerBudget::Share answer;
 };
 
-// The rpc with this request, "lengthwise.v1.ExperimentService/GetTrial". No two have the same.
+// The rpc with this request, "lengthwise.v1.ExperimentService/GetTrial". No two have the same, and
+// the service is defined in the request's file.
 template <typename Request>
 absl::string_view MethodOf() {
   static const std::string* const name =

@@ -71,7 +71,10 @@ void ExperimentSummary::Add(Trial trial) {
   if (is_new_cell) cells_.emplace_back().key = cell->first;
   std::vector<int32_t>& members = cells_[cell->second].members;
   members.insert(std::upper_bound(members.begin(), members.end(), index), index);
-  member->second.trial = std::move(trial);
+  member->second.id = std::move(trial.id);
+  member->second.steps = trial.steps;
+  member->second.select_unseen = trial.select_unseen;
+  member->second.compared_by_loss = trial.compared_by_loss;
   member->second.cell = cell->second;
 }
 
@@ -109,10 +112,10 @@ void ExperimentSummary::Succeed(int32_t index, const v1::LengthAccuracies& accur
     // The trials of a cell usually have the same lengths, so the sum is at the same index.
     AddAccuracy(length, ClampAccuracy(accuracies.accuracies(i)), static_cast<size_t>(i),
                 cells_[member->cell]);
-    if (member->trial.compared_by_loss) member->losses[length] = accuracies.losses(i);
+    if (member->compared_by_loss) member->losses[length] = accuracies.losses(i);
   }
   const auto score = [&](absl::string_view select) {
-    return ScoreForSelection(select, member->trial.compared_by_loss, accuracies);
+    return ScoreForSelection(select, member->compared_by_loss, accuracies);
   };
   member->by_seen = score("seen");
   member->by_unseen = score("unseen");
@@ -130,8 +133,7 @@ void ExperimentSummary::Succeed(int32_t index, const v1::LengthAccuracies& accur
   const double seconds = outcome.training_seconds();
   if (!(seconds > 0)) return;  // an evaluation of a stored model trains nothing
   // Workers of older releases did not report training steps; assume all of them.
-  const int64_t steps =
-      outcome.training_steps() > 0 ? outcome.training_steps() : member->trial.steps;
+  const int64_t steps = outcome.training_steps() > 0 ? outcome.training_steps() : member->steps;
   member->training_seconds = seconds;
   member->steps_per_second = static_cast<double>(steps) / seconds;
 }
@@ -165,14 +167,14 @@ void ExperimentSummary::FillCell(const Cell& cell, absl::string_view select,
     CountTrials(member.state, 1, *answer.mutable_trials());
     take(member.unseen_accuracy, unseen);
     take(member.seen_accuracy, seen);
-    if (member.trial.compared_by_loss) {
+    if (member.compared_by_loss) {
       take(member.unseen_loss, unseen_losses);
       take(member.seen_loss, seen_losses);
     }
     take(member.training_accuracy, training);
     take(member.training_seconds, seconds);
     take(member.steps_per_second, rates);
-    const bool by_unseen = select.empty() ? member.trial.select_unseen : select == "unseen";
+    const bool by_unseen = select.empty() ? member.select_unseen : select == "unseen";
     const std::optional<SelectionScore>& score = by_unseen ? member.by_unseen : member.by_seen;
     if (score.has_value()) {
       scores.push_back(score->score);
@@ -193,7 +195,7 @@ void ExperimentSummary::FillCell(const Cell& cell, absl::string_view select,
   *answer.mutable_steps_per_second() = SeedStatistic(rates);
   *answer.mutable_selection() = SeedStatistic(scores);
   if (best != nullptr) {
-    answer.set_best_trial(best->trial.id);
+    answer.set_best_trial(best->id);
     if (best->unseen_accuracy.has_value()) answer.set_best_unseen_accuracy(*best->unseen_accuracy);
   }
   if (!seen_losses.empty()) Fill(seen_losses, *answer.mutable_seen_loss());

@@ -77,7 +77,10 @@ class ExperimentSummary {
  private:
   using CellKey = std::tuple<std::string, std::string, std::string, double>;
   struct Member {
-    Trial trial;  // without its labels, which its cell has
+    std::string id;
+    int64_t steps = 0;
+    bool select_unseen = false;
+    bool compared_by_loss = false;
     size_t cell = 0;
     v1::TrialState state = v1::QUEUED;
     // Scores of a trial that succeeded, if it has them.

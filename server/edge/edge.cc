@@ -317,6 +317,7 @@ void Edge::Run() {
     }
     if (!ready_.empty()) until = now;
     const auto timeout = std::max(until - now, absl::ZeroDuration());
+    // recheck_at_ is never far, so this fits an int.
     const int count = epoll_wait(
         epoll_.get(), events.data(), events.size(),
         static_cast<int>(absl::ToInt64Milliseconds(absl::Ceil(timeout, absl::Milliseconds(1)))));

@@ -33,7 +33,7 @@ struct AuditRecord {
   absl::Time time;
   // Without a principal: unknown.
   Caller caller;
-  // "10.0.0.7:41234".
+  // "10.0.0.7:41234"; of a private server, gRPC's name of the socket.
   std::string peer;
   // "lengthwise.v1.ExperimentService/CancelExperiment".
   std::string method;

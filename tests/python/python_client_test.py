@@ -798,6 +798,7 @@ class SettingsTest(unittest.TestCase):
             ("eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJzYW0ifQ", False),
             ("eyJh.eyJz.c2ln c2ln", False),
             ("password", False),
+            ("lw_é", False),
         ):
             path.write_text(text + "\n")
             path.chmod(0o600)
