@@ -35,8 +35,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     Must(guard.held_bytes() <= 257 * static_cast<int64_t>(bytes.size()),
          "no message exceeds the bytes sent, with 256 for each frame");
     const server::FrameGuard::Limits limits;
-    const int64_t most = guard.is_trusted() ? principal->most_streams
-                                            : limits.stranger.most_streams_of_a_connection;
+    const int64_t most =
+        guard.is_trusted() ? principal->most_streams : limits.stranger.most_streams_of_a_connection;
     Must(guard.open_streams() <= most, "the limit holds");
     Must(principal->open_streams == (guard.is_trusted() ? guard.open_streams() : 0),
          "the principal has the streams of its connections");
