@@ -135,7 +135,14 @@ build() {
 
 results=$(mktemp -d)
 installing=""
-trap '[ -z "$installing" ] || wait "$installing" || true; rm -rf "$results"' EXIT
+clean_up() {
+  if [ -n "$installing" ]; then
+    echo "waiting for the installation of the tests' tools to end" >&2
+    wait "$installing" || cat "$results/install.output" >&2
+  fi
+  rm -rf "$results"
+}
+trap clean_up EXIT
 end_step install
 numbered_step "installing missing packages (nothing to do the second time)"
 (. /etc/os-release && echo "on $PRETTY_NAME ($(cat /etc/debian_version 2>/dev/null || echo "no Debian"), $(uname -m))")
