@@ -87,15 +87,6 @@ void AnswerStream<Request, Response, kInFlight>::OnWriteDone(bool ok) {
 }
 
 template <typename Request, typename Response, int64_t kInFlight>
-void AnswerStream<Request, Response, kInFlight>::OnCancel() {
-  {
-    platform::MutexLock lock(mutex_);
-    if (failure_.ok()) failure_ = absl::CancelledError("the client cancelled the call");
-  }
-  Proceed();
-}
-
-template <typename Request, typename Response, int64_t kInFlight>
 void AnswerStream<Request, Response, kInFlight>::Proceed() {
   bool started = false;
   while (true) {

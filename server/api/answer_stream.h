@@ -47,7 +47,6 @@ class AnswerStream final : public OwnedStream<AnswerStream<Request, Response, kI
   // Called by gRPC.
   void OnReadDone(bool ok) override;
   void OnWriteDone(bool ok) override;
-  void OnCancel() override;
 
  private:
   struct Answer {

@@ -39,57 +39,40 @@ void OpenStreams::Attach(const StoppableStream* stream, Gate::Admission admissio
   }
 }
 
+std::vector<OpenStreams::Alive> OpenStreams::List() {
+  std::vector<Alive> alive;
+  platform::MutexLock lock(mutex_);
+  for (const auto& [key, open] : streams_) {
+    std::shared_ptr<StoppableStream> stream = open.stream.lock();
+    if (stream == nullptr) continue;
+    Alive& added = alive.emplace_back(Alive{.stream = std::move(stream), .caller = std::nullopt});
+    if (open.admission.has_value()) added.caller = open.admission->caller;
+  }
+  return alive;
+}
+
 void OpenStreams::StopAll() {
-  std::map<const StoppableStream*, Open> streams;
   {
     platform::MutexLock lock(mutex_);
     stopped_ = true;
-    streams.swap(streams_);
   }
-  // Without the lock: a stream that ends calls Remove.
-  for (const auto& [key, open] : streams) {
-    if (const std::shared_ptr<StoppableStream> stream = open.stream.lock()) {
-      stream->Stop(Stopping());
-    }
-  }
+  for (const Alive& open : List()) open.stream->Stop(Stopping());
 }
 
 void OpenStreams::StopRefused(const std::function<absl::Status(const Caller&)>& check) {
-  struct OfToken {
-    Caller caller;
-    std::vector<std::weak_ptr<StoppableStream>> streams;
-  };
-  std::map<std::string, OfToken> tokens;
-  {
-    platform::MutexLock lock(mutex_);
-    for (const auto& [key, open] : streams_) {
-      if (!open.admission.has_value()) continue;
-      OfToken& token = tokens[open.admission->caller.token_id];
-      token.caller = open.admission->caller;
-      token.streams.push_back(open.stream);
-    }
-  }
-  // Without the lock, for the same reason.
-  for (const auto& [id, token] : tokens) {
-    const absl::Status status = check(token.caller);
-    if (status.ok()) continue;
-    for (const std::weak_ptr<StoppableStream>& open : token.streams) {
-      if (const std::shared_ptr<StoppableStream> stream = open.lock()) stream->Stop(status);
-    }
+  std::map<std::string, absl::Status> tokens;
+  for (const Alive& open : List()) {
+    if (!open.caller.has_value()) continue;
+    const auto [token, is_new] = tokens.try_emplace(open.caller->token_id);
+    if (is_new) token->second = check(*open.caller);
+    if (!token->second.ok()) open.stream->Stop(token->second);
   }
 }
 
 OpenStreams::Lags OpenStreams::ReadLags(absl::Time now) {
-  std::vector<std::weak_ptr<StoppableStream>> streams;
-  {
-    platform::MutexLock lock(mutex_);
-    for (const auto& [key, open] : streams_) streams.push_back(open.stream);
-  }
   Lags lags;
-  for (const std::weak_ptr<StoppableStream>& open : streams) {
-    const std::shared_ptr<StoppableStream> stream = open.lock();
-    if (stream == nullptr) continue;
-    const absl::Duration lag = stream->Lag(now);
+  for (const Alive& open : List()) {
+    const absl::Duration lag = open.stream->Lag(now);
     if (lag <= absl::ZeroDuration()) continue;
     ++lags.behind;
     lags.longest = std::max(lags.longest, lag);

@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
@@ -57,6 +58,13 @@ class OpenStreams {
     std::weak_ptr<StoppableStream> stream;
     std::optional<Gate::Admission> admission;
   };
+  struct Alive {
+    std::shared_ptr<StoppableStream> stream;
+    std::optional<Caller> caller;
+  };
+
+  // To be called without the lock: a stream that ends calls Remove.
+  std::vector<Alive> List();
 
   AnswerBudget answers_;
   platform::Mutex mutex_;
@@ -70,6 +78,8 @@ class OwnedStream : public Reactor,
                     public StoppableStream,
                     public std::enable_shared_from_this<Stream> {
  public:
+  // Called by gRPC. An outstanding operation has ended as well.
+  void OnCancel() override { Stop(absl::CancelledError("the client cancelled the call")); }
   void OnDone() override {
     streams_.Remove(this);
     const std::shared_ptr<Stream> self = std::move(self_);  // others may hold it longer

@@ -137,7 +137,7 @@ class PushStream : public OwnedStream<PushStream<Response>, grpc::ServerWriteRea
 
   // Called by gRPC.
   void OnWriteDone(bool ok) final {
-    if (!ok) OnCancel();
+    if (!ok) this->OnCancel();
     {
       platform::MutexLock lock(mutex_);
       if (giving_up_) {
@@ -148,8 +148,6 @@ class PushStream : public OwnedStream<PushStream<Response>, grpc::ServerWriteRea
     }
     OnReady();
   }
-  // An outstanding write has ended as well.
-  void OnCancel() final { Stop(absl::CancelledError("the client cancelled the call")); }
 
  protected:
   PushStream(grpc::CallbackServerContext* context, TransferThreads& threads, OpenStreams& streams)

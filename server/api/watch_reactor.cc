@@ -69,8 +69,6 @@ void WatchReactor::Stop(const absl::Status& reason) {
   Schedule();
 }
 
-void WatchReactor::OnCancel() { Stop(absl::CancelledError("the client cancelled the call")); }
-
 void WatchReactor::OnWriteDone(bool ok) {
   if (!ok) OnCancel();
   platform::MutexLock lock(mutex_);

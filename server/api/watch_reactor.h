@@ -57,7 +57,6 @@ class WatchReactor final
 
   // Called by gRPC.
   void OnWriteDone(bool ok) override;
-  void OnCancel() override;
   void OnDone() override;
 
  private:
