@@ -128,7 +128,7 @@ class Calls {
   UnaryReactor* Serve(Work work, CallContext* context, const Request* request, Response* response,
                       Handle handle) {
     const absl::string_view method = MethodOf<Request>();
-    absl::StatusOr<Caller> caller = gate_.Admit(*context, method, request);
+    absl::StatusOr<Caller> caller = gate_.Admit(*context, method);
     platform::WorkPool* const pool = caller.ok() ? PoolFor(work, *caller) : nullptr;
     absl::Status admitted = caller.status();
     const bool is_taken = work == Work::kHeartbeat || work == Work::kLease;
@@ -205,7 +205,7 @@ class Calls {
   template <typename Reactor, typename Start>
   Reactor* Open(absl::string_view method, CallContext* context,
                 const google::protobuf::Message* request, Start start) {
-    absl::StatusOr<Gate::Admission> admission = gate_.AdmitStream(*context, method, request);
+    absl::StatusOr<Gate::Admission> admission = gate_.AdmitStream(*context, method);
     absl::Status admitted = admission.status();
     if (admitted.ok() && request != nullptr) {
       admitted = CheckUncounted(admission->caller, *request);

@@ -33,7 +33,9 @@ std::string FieldText(const Message& message, absl::string_view path) {
     const google::protobuf::Reflection& reflection = *at->GetReflection();
     switch (field->cpp_type()) {
       case FieldDescriptor::CPPTYPE_STRING:
-        return reflection.GetString(*at, field).substr(0, kMostTextBytes);
+        // A full hash looks like a token's secret, which the log strips.
+        return reflection.GetString(*at, field)
+            .substr(0, name == "sha256" ? kHashDigits : kMostTextBytes);
       case FieldDescriptor::CPPTYPE_ENUM:
         return reflection.GetEnum(*at, field)->name();
       case FieldDescriptor::CPPTYPE_MESSAGE:
@@ -78,19 +80,18 @@ class AuditTrail::Observer final : public grpc::experimental::Interceptor {
   ~Observer() override { trail_.Take(call_); }
 
   void Intercept(InterceptorBatchMethods* methods) override {
-    // A stream's first message, which the gate does not see.
+    // gRPC passes a generated message as a void*. All of them derive from Message only.
     if (methods->QueryInterceptionHookPoint(InterceptionHookPoints::POST_RECV_MESSAGE) &&
-        !rule_.resource.empty() && resource_.empty()) {
+        (rule_.audit == Audit::kEveryCall || !rule_.resource.empty())) {
       const auto* message = static_cast<const Message*>(methods->GetRecvMessage());
-      // A full hash looks like a token's secret, which the log strips.
-      if (message != nullptr) resource_ = TextOf(*message, rule_.resource).substr(0, kHashDigits);
+      // Of a stream the first.
+      if (message != nullptr && !std::exchange(has_request_, true)) Describe(*message);
     }
     if (methods->QueryInterceptionHookPoint(InterceptionHookPoints::PRE_SEND_MESSAGE) &&
         !rule_.made.empty()) {
-      // gRPC passes a generated message as a void*. All of them derive from Message only.
       const auto* message = static_cast<const Message*>(methods->GetSendMessage());
       std::string made = message == nullptr ? "" : TextOf(*message, rule_.made);
-      if (!made.empty()) made_ = std::move(made);
+      if (!made.empty()) record_.made = std::move(made);
     }
     if (methods->QueryInterceptionHookPoint(InterceptionHookPoints::PRE_SEND_STATUS)) {
       End(rpc::FromGrpcStatus(methods->GetSendStatus()));
@@ -99,21 +100,27 @@ class AuditTrail::Observer final : public grpc::experimental::Interceptor {
   }
 
  private:
+  void Describe(const Message& request) {
+    record_.resource = TextOf(request, rule_.resource);
+    record_.request_id = TextOf(request, "request_id");
+    record_.stated_reason = TextOf(request, "reason");
+    record_.dry_run = IsDryRun(request);
+  }
   void End(absl::Status outcome) {
     if (rule_.audit != Audit::kEveryCall && !IsRefusal(outcome)) return;
     std::optional<AuditRecord> admitted = trail_.Take(call_);
     // Its request could not be parsed, so it did not reach the gate.
     if (!admitted.has_value()) return;
-    if (admitted->resource.empty()) admitted->resource = std::move(resource_);
-    admitted->made = std::move(made_);
-    trail_.Write(*std::move(admitted), rule_.method, std::move(outcome));
+    record_.peer = std::move(admitted->peer);
+    record_.caller = std::move(admitted->caller);
+    trail_.Write(std::move(record_), rule_.method, std::move(outcome));
   }
 
   AuditTrail& trail_;
   const Rule& rule_;
   grpc::ServerContextBase* const call_;
-  std::string resource_;
-  std::string made_;
+  bool has_request_ = false;
+  AuditRecord record_;
 };
 
 class AuditTrail::Factory final : public grpc::experimental::ServerInterceptorFactoryInterface {
@@ -134,18 +141,9 @@ AuditTrail::AuditTrail(AuditLog& log, std::function<absl::Time()> now)
     : log_(log), now_(std::move(now)) {}
 
 void AuditTrail::Admit(const grpc::CallbackServerContext& context, absl::string_view peer,
-                       absl::string_view method, const Caller& caller, const Message* request) {
-  AuditRecord record;
-  record.peer = std::string(peer);
-  record.caller = caller;
-  if (const Rule* rule = FindRule(method); rule != nullptr && request != nullptr) {
-    record.resource = TextOf(*request, rule->resource);
-    record.request_id = TextOf(*request, "request_id");
-    record.stated_reason = TextOf(*request, "reason");
-    record.dry_run = IsDryRun(*request);
-  }
+                       const Caller& caller) {
   platform::MutexLock lock(mutex_);
-  open_.insert_or_assign(&context, std::move(record));
+  open_.insert_or_assign(&context, AuditRecord{.caller = caller, .peer = std::string(peer)});
 }
 
 void AuditTrail::Refuse(const grpc::CallbackServerContext& context, absl::string_view method,
@@ -158,14 +156,6 @@ void AuditTrail::Refuse(const grpc::CallbackServerContext& context, absl::string
     record = found->second;
   }
   record.resource = std::move(resource);
-  Write(std::move(record), method, reason);
-}
-
-void AuditTrail::RefuseStranger(absl::string_view peer, absl::string_view method,
-                                const Caller& caller, const absl::Status& reason) {
-  AuditRecord record;
-  record.peer = std::string(peer);
-  record.caller = caller;
   Write(std::move(record), method, reason);
 }
 

@@ -2,9 +2,8 @@
 // of a method that changes something, and for all methods the calls refused because of their caller
 // (UNAUTHENTICATED, PERMISSION_DENIED).
 //
-// A call is seen in two places. The gate knows the caller and the object of the call. A gRPC
-// interceptor, which sees the calls of all services, knows the outcome. So no handler can forget
-// its line.
+// A call is seen in two places. The gate knows the caller. A gRPC interceptor, which sees the calls
+// of all services, knows the object of the call and the outcome. So no handler can forget its line.
 #ifndef LENGTHWISE_SERVER_SECURITY_AUDIT_TRAIL_H_
 #define LENGTHWISE_SERVER_SECURITY_AUDIT_TRAIL_H_
 
@@ -19,7 +18,6 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "google/protobuf/message.h"
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/server_interceptor.h"
 #include "platform/mutex.h"
@@ -41,18 +39,17 @@ class AuditTrail {
   explicit AuditTrail(AuditLog& log, std::function<absl::Time()> now = absl::Now);
 
   // Called by the gate before the call ends. `peer` is the client's address. `caller` has no
-  // principal if it is unknown. `request` is null if it is a stream.
+  // principal if it is unknown.
   void Admit(const grpc::CallbackServerContext& context, absl::string_view peer,
-             absl::string_view method, const Caller& caller,
-             const google::protobuf::Message* request);
+             const Caller& caller);
 
   // For a refusal within a call that continues, such as one message of a stream. Writes a line of
   // its own while the call is open.
   void Refuse(const grpc::CallbackServerContext& context, absl::string_view method,
               std::string resource, const absl::Status& reason);
-  // For a call that the edge refuses, so that gRPC does not see it. `peer`, `caller` as of Admit.
-  void RefuseStranger(absl::string_view peer, absl::string_view method, const Caller& caller,
-                      const absl::Status& reason);
+  // Writes the line of a call, or suppresses it. The record has no time, method and outcome yet.
+  // Also for a call that the edge refuses, so that gRPC does not see it.
+  void Write(AuditRecord record, absl::string_view method, absl::Status outcome);
 
   // For the server's builder.
   std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface> Interceptor();
@@ -71,8 +68,6 @@ class AuditTrail {
   // The record that Admit stored for a call. Absent if Admit was not called, or if the record was
   // taken already.
   std::optional<AuditRecord> Take(CallId call);
-  // Writes the line of a call, or suppresses it.
-  void Write(AuditRecord record, absl::string_view method, absl::Status outcome);
   // Takes one call from the budget. Returns false if the line is suppressed.
   bool MayRecordFailure(AuditRecord& record);
 

@@ -77,14 +77,13 @@ absl::StatusOr<Caller> Gate::Meet(const Peer& peer, absl::string_view method,
   const Rule* rule = FindRule(method);
   LogRefusal(rule == nullptr ? "an unknown method" : rule->method, peer.address, caller.status());
   if (rule != nullptr && audit_ != nullptr) {
-    audit_->RefuseStranger(peer.address, method, refused, caller.status());
+    audit_->Write({.caller = refused, .peer = peer.address}, method, caller.status());
   }
   return caller.status();
 }
 
 absl::StatusOr<Caller> Gate::Admit(const grpc::CallbackServerContext& context,
-                                   absl::string_view method,
-                                   const google::protobuf::Message* request) {
+                                   absl::string_view method) {
   Credentials credentials;
   const auto& metadata = context.client_metadata();
   if (const auto found = metadata.find(rpc::kAuthorizationKey); found != metadata.end()) {
@@ -95,16 +94,15 @@ absl::StatusOr<Caller> Gate::Admit(const grpc::CallbackServerContext& context,
   const std::string address = peer == nullptr ? context.peer() : peer->address;
   Caller known;
   const absl::StatusOr<Caller> caller = Decide(credentials, method, &known);
-  if (audit_ != nullptr) audit_->Admit(context, address, method, known, request);
+  if (audit_ != nullptr) audit_->Admit(context, address, known);
   if (absl::IsUnauthenticated(caller.status())) LogRefusal(method, address, caller.status());
   return caller;
 }
 
 absl::StatusOr<Gate::Admission> Gate::AdmitStream(const grpc::CallbackServerContext& context,
-                                                  absl::string_view method,
-                                                  const google::protobuf::Message* request) {
+                                                  absl::string_view method) {
   Admission admission;
-  ASSIGN_OR_RETURN(admission.caller, Admit(context, method, request));
+  ASSIGN_OR_RETURN(admission.caller, Admit(context, method));
   if (!IsWorkers(method)) {
     ASSIGN_OR_RETURN(admission.stream, quotas_.OpenStream(admission.caller.principal));
   }

@@ -17,7 +17,6 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "google/protobuf/message.h"
 #include "grpcpp/server_context.h"
 #include "server/edge/peers.h"
 #include "server/security/audit_trail.h"
@@ -60,9 +59,9 @@ class Gate {
   // a token is missing or invalid, or a certificate is missing. PERMISSION_DENIED if the role may
   // not call it. RESOURCE_EXHAUSTED with a google.rpc.RetryInfo for too many calls. Workers' calls
   // are not counted: their leases limit them. Callers without a valid token are logged, at most
-  // once in ten seconds. `request` is null if the method's requests are a stream.
-  absl::StatusOr<Caller> Admit(const grpc::CallbackServerContext& context, absl::string_view method,
-                               const google::protobuf::Message* request);
+  // once in ten seconds.
+  absl::StatusOr<Caller> Admit(const grpc::CallbackServerContext& context,
+                               absl::string_view method);
 
   // As Admit, for a call that stays open. It counts until `stream` is destroyed.
   struct Admission {
@@ -70,8 +69,7 @@ class Gate {
     Quotas::Stream stream;
   };
   absl::StatusOr<Admission> AdmitStream(const grpc::CallbackServerContext& context,
-                                        absl::string_view method,
-                                        const google::protobuf::Message* request);
+                                        absl::string_view method);
 
   // Checks for an open stream that its caller would still be admitted. UNAUTHENTICATED if its token
   // was revoked or has expired, or if it has none and the server now asks for one.
