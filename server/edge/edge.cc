@@ -180,7 +180,7 @@ struct Edge::Connection {
   State state = State::kRelaying;
   platform::Descriptor client;
   platform::Descriptor inner;
-  Ssl ssl;
+  Ssl ssl;              // null: plain text
   std::string address;  // key in Edge::addresses_
   std::shared_ptr<Peer> peer;
   std::string peer_name;
@@ -608,7 +608,7 @@ void Edge::Relay(Connection& connection) {
     }
     moved = false;
     if (connection.state == State::kRelaying) {
-      if (!FromServer(connection, moved)) return Destroy(connection);
+      FromServer(connection, moved);
       if (!FromClient(connection, moved)) return Destroy(connection);
       NoteTrust(connection);
       if (connection.state == State::kRelaying) {
@@ -631,104 +631,91 @@ void Edge::Relay(Connection& connection) {
   Watch(connection);
 }
 
-bool Edge::FromServer(Connection& connection, bool& moved) {
-  if (connection.to_client.size() >= kMostPending || !connection.inner_is_readable) return true;
+void Edge::FromServer(Connection& connection, bool& moved) {
+  if (connection.to_client.size() >= kMostPending || !connection.inner_is_readable) return;
   const ssize_t size = recv(connection.inner.get(), buffer_.data(), buffer_.size(), 0);
   connection.inner_is_readable = size == static_cast<ssize_t>(buffer_.size());
+  if (size < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  moved = true;
   if (size > 0) {
     connection.guard.FromServer({buffer_.data(), static_cast<size_t>(size)}, connection.to_client);
-    moved = true;
-    return true;
+    return;
   }
-  if (size < 0 && (errno == EAGAIN || errno == EINTR)) return true;
   // gRPC has ended the connection; its earlier bytes still go to the client.
   connection.state = Connection::State::kClosing;
   connection.inner = platform::Descriptor();
   SetTimer(connection, SteadyNow() + kFarewell);
-  moved = true;
-  return true;
 }
 
 bool Edge::FromClient(Connection& connection, bool& moved) {
   if (connection.state != Connection::State::kRelaying || connection.has_work) return true;
-  const absl::Time now = SteadyNow();
-  const auto take = [&](absl::string_view bytes) -> absl::StatusOr<size_t> {
-    absl::StatusOr<size_t> taken = connection.guard.FromClient(bytes, now, connection.to_server);
-    connection.guard.AppendOwnFrames(connection.to_client);
-    return taken;
-  };
   // Back-pressure: the client waits while either direction is full.
   if (connection.to_server.size() >= kMostPending || connection.to_client.size() >= kMostPending) {
     return true;
   }
-  absl::StatusOr<size_t> taken = 0;
-  if (!connection.from_client.empty() || connection.decision.has_value()) {
-    moved |= connection.decision.has_value();
-    taken = take(connection.from_client);
-    if (taken.ok() && *taken > 0) {
-      connection.from_client.erase(0, *taken);
-      moved = true;
-    }
-  }
   // An incomplete frame header has fewer than 9 bytes. With more, the guard holds back a frame:
   // nothing is read then, so that `from_client` stays bounded.
-  if (taken.ok() && connection.from_client.size() < 9 && !connection.client_ended &&
-      connection.client_is_readable && !connection.has_work) {
-    ssize_t size = 0;
-    if (connection.ssl != nullptr) {
-      ERR_clear_error();
-      // Returns after one record, also one without data (SSL_MODE_AUTO_RETRY is off).
-      size = SSL_read(connection.ssl.get(), buffer_.data(), static_cast<int>(buffer_.size()));
-      connection.ssl_wants_write = false;
-      if (size <= 0) {
-        const int error = SSL_get_error(connection.ssl.get(), static_cast<int>(size));
-        connection.client_is_readable = false;
-        connection.ssl_wants_write = error == SSL_ERROR_WANT_WRITE;
-        if (connection.key_updates > kMostKeyUpdates) return false;
-        if (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE) return true;
-        size = 0;
-      }
-    } else {
-      size = recv(connection.client.get(), buffer_.data(), buffer_.size(), 0);
-      connection.client_is_readable = size == static_cast<ssize_t>(buffer_.size());
-      if (size < 0 && (errno == EAGAIN || errno == EINTR)) return true;
-      if (size < 0) return false;
-    }
-    moved = true;
-    if (size == 0) {
-      connection.client_ended = true;
-      return true;
-    }
-    const absl::string_view bytes(buffer_.data(), static_cast<size_t>(size));
-    if (connection.from_client.empty()) {
-      taken = take(bytes);
-      if (taken.ok()) connection.from_client.assign(buffer_.data() + *taken, bytes.size() - *taken);
-    } else {
-      connection.from_client.append(bytes.data(), bytes.size());
-    }
+  if (connection.from_client.size() < 9 && !connection.client_ended &&
+      connection.client_is_readable) {
+    if (!ReadClient(connection, moved)) return false;
   }
-  if (!taken.ok()) Refuse(connection, taken.status().message());
+  const bool is_decided = connection.decision.has_value();
+  if (connection.from_client.empty() && !is_decided) return true;
+  const absl::StatusOr<size_t> taken =
+      connection.guard.FromClient(connection.from_client, SteadyNow(), connection.to_server);
+  connection.guard.AppendOwnFrames(connection.to_client);
+  if (!taken.ok()) {
+    Refuse(connection, taken.status().message());
+    return true;
+  }
+  if (is_decided || *taken > 0) moved = true;
+  connection.from_client.erase(0, *taken);
+  return true;
+}
+
+bool Edge::ReadClient(Connection& connection, bool& moved) {
+  ssize_t size = 0;
+  bool waits = false;
+  if (connection.ssl == nullptr) {
+    size = recv(connection.client.get(), buffer_.data(), buffer_.size(), 0);
+    waits = size < 0 && (errno == EAGAIN || errno == EINTR);
+    connection.client_is_readable = size == static_cast<ssize_t>(buffer_.size());
+  } else {
+    ERR_clear_error();
+    // Returns after one record, also one without data (SSL_MODE_AUTO_RETRY is off).
+    size = SSL_read(connection.ssl.get(), buffer_.data(), static_cast<int>(buffer_.size()));
+    const int error = SSL_get_error(connection.ssl.get(), static_cast<int>(size));
+    waits = error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE;
+    connection.client_is_readable = size > 0;
+    connection.ssl_wants_write = error == SSL_ERROR_WANT_WRITE;
+    if (connection.key_updates > kMostKeyUpdates) return false;
+  }
+  if (waits) return true;
+  moved = true;
+  if (size <= 0) {
+    connection.client_ended = true;
+  } else {
+    connection.from_client.append(buffer_.data(), size);
+  }
   return true;
 }
 
 bool Edge::Flush(Connection& connection, bool& moved) {
   while (!connection.to_client.empty()) {
+    const std::string& bytes = connection.to_client;
     ssize_t size = 0;
-    if (connection.ssl != nullptr) {
-      ERR_clear_error();
-      size = SSL_write(connection.ssl.get(), connection.to_client.data(),
-                       static_cast<int>(connection.to_client.size()));
-      if (size <= 0) {
-        const int error = SSL_get_error(connection.ssl.get(), static_cast<int>(size));
-        if (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE) break;
-        return false;
-      }
+    bool waits = false;
+    if (connection.ssl == nullptr) {
+      size = send(connection.client.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      waits = size < 0 && (errno == EAGAIN || errno == EINTR);
     } else {
-      size = send(connection.client.get(), connection.to_client.data(), connection.to_client.size(),
-                  MSG_NOSIGNAL);
-      if (size < 0 && (errno == EAGAIN || errno == EINTR)) break;
-      if (size < 0) return false;
+      ERR_clear_error();
+      size = SSL_write(connection.ssl.get(), bytes.data(), static_cast<int>(bytes.size()));
+      const int error = SSL_get_error(connection.ssl.get(), static_cast<int>(size));
+      waits = error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE;
     }
+    if (waits) break;
+    if (size <= 0) return false;
     connection.to_client.erase(0, size);
     moved = true;
   }

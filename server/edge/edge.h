@@ -136,8 +136,10 @@ class Edge {
   void ContinueHandshake(Connection& connection);
   // Returns false if the handshake failed.
   bool FinishHandshake(Connection& connection);
-  bool FromServer(Connection& connection, bool& moved);
+  void FromServer(Connection& connection, bool& moved);
+  // The next three return false if the connection must end.
   bool FromClient(Connection& connection, bool& moved);
+  bool ReadClient(Connection& connection, bool& moved);
   bool Flush(Connection& connection, bool& moved);
   void NoteTrust(Connection& connection);
   // Sets the memory of the connection that counts in Options::message_bytes.
