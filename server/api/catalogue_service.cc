@@ -38,19 +38,8 @@ v1::CatalogueEntry ToProto(v1::CatalogueKind kind, const catalogue::Entry& entry
   return proto;
 }
 
-std::string TaskKindName(tasks::TaskKind kind) {
-  switch (kind) {
-    case tasks::TaskKind::kTransduction:
-      return "transduction";
-    case tasks::TaskKind::kRegression:
-      return "regression";
-    case tasks::TaskKind::kPuzzle:
-      return "puzzle";
-    case tasks::TaskKind::kText:
-      return "text";
-  }
-  return "";
-}
+// In the order of tasks::TaskKind.
+constexpr const char* kTaskKinds[] = {"transduction", "regression", "puzzle", "text"};
 
 class CatalogueService final : public v1::CatalogueService::CallbackService {
  public:
@@ -109,7 +98,7 @@ std::vector<v1::CatalogueEntry> CatalogueEntries(const specification::Catalogues
   for (const tasks::TaskEntry* task : catalogues.tasks) {
     auto& facts = *entries.emplace_back(ToProto(v1::TASK, *task)).mutable_facts();
     if (!task->chomsky_level.empty()) facts["chomsky_level"] = task->chomsky_level;
-    facts["kind"] = TaskKindName(task->kind);
+    facts["kind"] = kTaskKinds[static_cast<int>(task->kind)];
     // For tasks whose axis is not the training length.
     if (task->seen_up_to.has_value()) facts["seen_up_to"] = absl::StrCat(*task->seen_up_to);
     facts["compared_by_loss"] = catalogue::FormatValue(task->compared_by_loss);

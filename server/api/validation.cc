@@ -31,6 +31,14 @@ std::string Quoted(absl::string_view text) {
   return absl::StrCat("\"", platform::Utf8Prefix(text, kShown), "...\" (", text.size(), " bytes)");
 }
 
+// OK if the name was parsed. `accepted` are examples.
+absl::Status CheckName(absl::string_view field, absl::string_view name, bool is_parsed,
+                       absl::string_view accepted) {
+  if (is_parsed) return absl::OkStatus();
+  return rpc::InvalidField(
+      field, absl::StrCat("is ", Quoted(name), "; accepted: a name such as ", accepted));
+}
+
 absl::Status CheckSize(absl::string_view field, int64_t size) {
   if (size <= kMaxSpecificationBytes) return absl::OkStatus();
   return rpc::InvalidField(field, absl::StrCat("is ", size, " bytes; a specification has at most ",
@@ -49,26 +57,17 @@ absl::Status CheckSubmitter(absl::string_view request_id, absl::string_view owne
 }  // namespace
 
 absl::Status CheckExperimentName(absl::string_view field, absl::string_view name) {
-  if (ParseExperimentName(name).ok()) return absl::OkStatus();
-  return rpc::InvalidField(
-      field,
-      absl::StrCat("is ", Quoted(name), "; accepted: a name such as \"experiments/quickstart-3\""));
+  return CheckName(field, name, ParseExperimentName(name).ok(), "\"experiments/quickstart-3\"");
 }
 
 absl::Status CheckTrialName(absl::string_view field, absl::string_view name) {
-  if (ParseTrialName(name).ok()) return absl::OkStatus();
-  return rpc::InvalidField(
-      field,
-      absl::StrCat("is ", Quoted(name),
-                   "; accepted: a name such as \"experiments/quickstart-3/trials/{trial}\""));
+  return CheckName(field, name, ParseTrialName(name).ok(),
+                   "\"experiments/quickstart-3/trials/{trial}\"");
 }
 
 absl::Status CheckExperimentOrTrialName(absl::string_view field, absl::string_view name) {
-  if (ParseExperimentOrTrialName(name).ok()) return absl::OkStatus();
-  return rpc::InvalidField(field,
-                           absl::StrCat("is ", Quoted(name),
-                                        "; accepted: a name such as \"experiments/quickstart-3\" "
-                                        "or \"experiments/quickstart-3/trials/{trial}\""));
+  return CheckName(field, name, ParseExperimentOrTrialName(name).ok(),
+                   "\"experiments/quickstart-3\" or \"experiments/quickstart-3/trials/{trial}\"");
 }
 
 absl::Status CheckPage(int32_t page_size, absl::string_view page_token) {
