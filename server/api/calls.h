@@ -223,7 +223,7 @@ class Calls {
   template <typename Response, typename Request, typename OpenResponses>
   grpc::ServerWriteReactor<Response>* Push(TransferThreads& threads, CallContext* context,
                                            const Request* request, OpenResponses open) {
-    using Stream = PullStream<Response>;
+    using Stream = PushStream<Response>;
     const absl::string_view method = MethodOf<Request>();
     return Open<grpc::ServerWriteReactor<Response>>(
         method, context, request, [&](const Caller& caller) -> absl::StatusOr<Stream*> {
@@ -231,22 +231,6 @@ class Calls {
             return open(request, caller);
           };
           return Stream::Start(context, caller, method, std::move(run), threads, streams_);
-        });
-  }
-
-  // Serves a stream of the progress of long-running work, `run`:
-  //   absl::Status(const Request&, const Caller&, const ProgressStream<Response>::Tell&)
-  // It runs on one of `threads`.
-  template <typename Response, typename Request, typename Run>
-  grpc::ServerWriteReactor<Response>* TellProgress(TransferThreads& threads, CallContext* context,
-                                                   const Request* request, Run run) {
-    using Stream = ProgressStream<Response>;
-    return Open<grpc::ServerWriteReactor<Response>>(
-        MethodOf<Request>(), context, request,
-        [&](const Caller& caller) -> absl::StatusOr<Stream*> {
-          auto work = [request = *request, caller, run = std::move(run)](
-                          const typename Stream::Tell& tell) { return run(request, caller, tell); };
-          return Stream::Start(context, std::move(work), threads, streams_);
         });
   }
 

@@ -1,9 +1,7 @@
 // Server streams for downloads, large answers and backups. A stream that waits for its client holds
 // no thread.
 //
-//   PullStream      turn -> pool: next response -> write -> pool: next response -> write ... end
-//   ProgressStream  pool: a long-running task. Its progress is written at once, or after an
-//                   outstanding write; newer progress replaces progress that waits.
+//   turn -> pool: next response -> write -> pool: next response -> write ... end
 //
 // The stream of a client that reads nothing for some time ends with DEADLINE_EXCEEDED.
 #ifndef LENGTHWISE_SERVER_API_PUSH_STREAM_H_
@@ -126,17 +124,31 @@ class TransferThreads {
 template <typename Response>
 using Next = std::function<absl::StatusOr<std::optional<Response>>()>;
 
-// The common part of both streams: one write at a time, and the end of the stream.
 template <typename Response>
-class PushStream : public OwnedStream<PushStream<Response>, grpc::ServerWriteReactor<Response>> {
+class PushStream final
+    : public OwnedStream<PushStream<Response>, grpc::ServerWriteReactor<Response>> {
  public:
-  void Stop(const absl::Status& reason) final {
+  // Opens the source of responses. Runs once, on the pool.
+  using Open = std::function<absl::StatusOr<Next<Response>>()>;
+
+  // `threads`, `streams` and `method` must outlive the stream.
+  static PushStream* Start(grpc::CallbackServerContext* context, const Caller& caller,
+                           absl::string_view method, Open open, TransferThreads& threads,
+                           OpenStreams& streams) {
+    const std::shared_ptr<PushStream> stream(
+        new PushStream(context, caller, method, threads, streams));
+    stream->Own();
+    threads.Begin(stream->client_, [stream, open = std::move(open)] { stream->Begin(open); });
+    return stream.get();
+  }
+
+  void Stop(const absl::Status& reason) override {
     platform::MutexLock lock(mutex_);
     if (stopped_.ok()) stopped_ = reason;
   }
 
   // Called by gRPC.
-  void OnWriteDone(bool ok) final {
+  void OnWriteDone(bool ok) override {
     if (!ok) this->OnCancel();
     {
       platform::MutexLock lock(mutex_);
@@ -146,35 +158,63 @@ class PushStream : public OwnedStream<PushStream<Response>, grpc::ServerWriteRea
       }
       writing_ = false;
     }
-    OnReady();
+    SubmitStep();
   }
-
- protected:
-  PushStream(grpc::CallbackServerContext* context, TransferThreads& threads, OpenStreams& streams)
-      : OwnedStream<PushStream, grpc::ServerWriteReactor<Response>>(streams),
-        threads_(threads),
-        context_(context),
-        alarm_(threads.patience, &PushStream::CheckWrite) {}
-
-  // Called after each write, successful or not, on gRPC's threads: must not block.
-  virtual void OnReady() = 0;
-
-  // Call before StartWrite(&response_), which must be called without the lock.
-  void BeginWrite(Response response) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    response_ = std::move(response);
-    writing_ = true;
-    alarm_.Begin(this->weak_from_this());
-  }
-
-  TransferThreads& threads_;
-  Response response_;  // gRPC's while writing_
-
-  platform::Mutex mutex_;
-  bool writing_ ABSL_GUARDED_BY(mutex_) = false;
-  // Why to stop writing: the client was given up or left, or the stream was stopped.
-  absl::Status stopped_ ABSL_GUARDED_BY(mutex_);
 
  private:
+  PushStream(grpc::CallbackServerContext* context, const Caller& caller, absl::string_view method,
+             TransferThreads& threads, OpenStreams& streams)
+      : OwnedStream<PushStream, grpc::ServerWriteReactor<Response>>(streams),
+        context_(context),
+        client_(ClientOf(*context, caller)),
+        payer_(PayerOf(*context, caller)),
+        method_(method),
+        threads_(threads),
+        alarm_(threads.patience, &PushStream::CheckWrite) {}
+
+  void Begin(const Open& open) {
+    absl::Status status = this->streams_.answers().CheckRoom(payer_, method_);
+    {
+      platform::MutexLock lock(mutex_);
+      status.Update(stopped_);
+    }
+    if (!status.ok()) return End(status);
+    absl::StatusOr<Next<Response>> next = open();
+    if (!next.ok()) return End(next.status());
+    next_ = *std::move(next);
+    Step();
+  }
+
+  void SubmitStep() {
+    threads_.pool.Submit(client_, [self = this->shared_from_this()] { self->Step(); });
+  }
+
+  // On the pool: sends the next response, or ends the stream.
+  void Step() {
+    share_.reset();
+    absl::StatusOr<std::optional<Response>> response = next_();
+    if (response.ok() && response->has_value()) {
+      absl::StatusOr<AnswerBudget::Share> share =
+          this->streams_.answers().Take(payer_, method_, **response);
+      if (share.ok()) share_ = *std::move(share);
+      if (!share.ok()) response = share.status();
+    }
+    absl::Status interruption;
+    {
+      platform::MutexLock lock(mutex_);
+      interruption = stopped_;
+      if (interruption.ok() && response.ok() && response->has_value()) {
+        response_ = **std::move(response);
+        writing_ = true;
+        alarm_.Begin(this->weak_from_this());
+      }
+    }
+    if (!response.ok()) return End(interruption.ok() ? response.status() : interruption);
+    if (!interruption.ok()) return End(interruption);
+    if (!response->has_value()) return End(absl::OkStatus());
+    this->StartWrite(&response_);
+  }
+
   void CheckWrite() {
     const absl::Status given_up = absl::DeadlineExceededError(absl::StrCat(
         "the client read nothing of the answer for ", absl::FormatDuration(threads_.patience),
@@ -195,161 +235,33 @@ class PushStream : public OwnedStream<PushStream<Response>, grpc::ServerWriteRea
       if (!written_) return;
       writing_ = false;
     }
-    OnReady();
-  }
-
-  grpc::CallbackServerContext* const context_;
-  StallAlarm<PushStream> alarm_ ABSL_GUARDED_BY(mutex_);
-  bool giving_up_ ABSL_GUARDED_BY(mutex_) = false;
-  bool written_ ABSL_GUARDED_BY(mutex_) = false;  // a write was done while giving_up_
-};
-
-template <typename Response>
-class PullStream final : public PushStream<Response> {
- public:
-  // Opens the source of responses. Runs once, on the pool.
-  using Open = std::function<absl::StatusOr<Next<Response>>()>;
-
-  // `threads`, `streams` and `method` must outlive the stream.
-  static PullStream* Start(grpc::CallbackServerContext* context, const Caller& caller,
-                           absl::string_view method, Open open, TransferThreads& threads,
-                           OpenStreams& streams) {
-    const std::shared_ptr<PullStream> stream(
-        new PullStream(context, caller, method, threads, streams));
-    stream->Own();
-    threads.Begin(stream->client_, [stream, open = std::move(open)] { stream->Begin(open); });
-    return stream.get();
-  }
-
- private:
-  PullStream(grpc::CallbackServerContext* context, const Caller& caller, absl::string_view method,
-             TransferThreads& threads, OpenStreams& streams)
-      : PushStream<Response>(context, threads, streams),
-        client_(ClientOf(*context, caller)),
-        payer_(PayerOf(*context, caller)),
-        method_(method) {}
-
-  void Begin(const Open& open) {
-    absl::Status status = this->streams_.answers().CheckRoom(payer_, method_);
-    {
-      platform::MutexLock lock(this->mutex_);
-      status.Update(this->stopped_);
-    }
-    if (!status.ok()) return End(status);
-    absl::StatusOr<Next<Response>> next = open();
-    if (!next.ok()) return End(next.status());
-    next_ = *std::move(next);
-    Step();
-  }
-
-  void OnReady() override {
-    this->threads_.pool.Submit(
-        client_,
-        [self = std::static_pointer_cast<PullStream>(this->shared_from_this())] { self->Step(); });
-  }
-
-  // On the pool: sends the next response, or ends the stream.
-  void Step() {
-    share_.reset();
-    absl::StatusOr<std::optional<Response>> response = next_();
-    if (response.ok() && response->has_value()) {
-      absl::StatusOr<AnswerBudget::Share> share =
-          this->streams_.answers().Take(payer_, method_, **response);
-      if (share.ok()) share_ = *std::move(share);
-      if (!share.ok()) response = share.status();
-    }
-    absl::Status interruption;
-    {
-      platform::MutexLock lock(this->mutex_);
-      interruption = this->stopped_;
-      if (interruption.ok() && response.ok() && response->has_value()) {
-        this->BeginWrite(**std::move(response));
-      }
-    }
-    if (!response.ok()) return End(interruption.ok() ? response.status() : interruption);
-    if (!interruption.ok()) return End(interruption);
-    if (!response->has_value()) return End(absl::OkStatus());
-    this->StartWrite(&this->response_);
+    SubmitStep();
   }
 
   // On the pool.
   void End(const absl::Status& status) {
     next_ = nullptr;  // here, not on gRPC's thread, because it may close a file
-    this->threads_.End(client_);
+    threads_.End(client_);
     this->Finish(rpc::ToGrpcStatus(status));  // last: OnDone may be called at any time from here on
   }
 
+  grpc::CallbackServerContext* const context_;
   const std::string client_;
   const std::string payer_;
   const absl::string_view method_;
+  TransferThreads& threads_;
   // Used by one Step at a time.
   Next<Response> next_;
   AnswerBudget::Share share_;  // of response_
-};
+  Response response_;          // gRPC's while writing_
 
-template <typename Response>
-class ProgressStream final : public PushStream<Response> {
- public:
-  // Reports progress without waiting. Returns false if the stream has ended.
-  using Tell = std::function<bool(const Response&)>;
-  // Runs once, on the pool. Returns the stream's status. The last progress is always sent.
-  using Work = std::function<absl::Status(const Tell&)>;
-
-  // `threads` and `streams` must outlive the stream.
-  static ProgressStream* Start(grpc::CallbackServerContext* context, Work work,
-                               TransferThreads& threads, OpenStreams& streams) {
-    const std::shared_ptr<ProgressStream> stream(new ProgressStream(context, threads, streams));
-    stream->Own();
-    threads.pool.Submit("progress", [stream, work = std::move(work)] {
-      stream->End(work([&](const Response& response) { return stream->Take(response); }));
-    });
-    return stream.get();
-  }
-
- private:
-  ProgressStream(grpc::CallbackServerContext* context, TransferThreads& threads,
-                 OpenStreams& streams)
-      : PushStream<Response>(context, threads, streams) {}
-
-  bool Take(const Response& response) {
-    {
-      platform::MutexLock lock(this->mutex_);
-      if (!this->stopped_.ok()) return false;
-      waiting_ = response;
-    }
-    OnReady();
-    return true;
-  }
-
-  void End(absl::Status status) {
-    {
-      platform::MutexLock lock(this->mutex_);
-      ended_ = std::move(status);
-    }
-    OnReady();
-  }
-
-  // Writes waiting progress, or finishes, unless a write is outstanding.
-  void OnReady() override {
-    absl::Status status;
-    bool writes = false;
-    {
-      platform::MutexLock lock(this->mutex_);
-      if (this->writing_ || finished_) return;
-      status = this->stopped_;
-      writes = status.ok() && waiting_.has_value();
-      if (!writes && !ended_.has_value()) return;
-      if (writes) this->BeginWrite(*std::exchange(waiting_, std::nullopt));
-      finished_ = !writes;
-      if (status.ok() && finished_) status = *ended_;
-    }
-    if (writes) return this->StartWrite(&this->response_);
-    this->Finish(rpc::ToGrpcStatus(status));
-  }
-
-  std::optional<Response> waiting_ ABSL_GUARDED_BY(this->mutex_);
-  std::optional<absl::Status> ended_ ABSL_GUARDED_BY(this->mutex_);
-  bool finished_ ABSL_GUARDED_BY(this->mutex_) = false;
+  platform::Mutex mutex_;
+  bool writing_ ABSL_GUARDED_BY(mutex_) = false;
+  // Why to stop writing: the client was given up or left, or the stream was stopped.
+  absl::Status stopped_ ABSL_GUARDED_BY(mutex_);
+  StallAlarm<PushStream> alarm_ ABSL_GUARDED_BY(mutex_);
+  bool giving_up_ ABSL_GUARDED_BY(mutex_) = false;
+  bool written_ ABSL_GUARDED_BY(mutex_) = false;  // a write was done while giving_up_
 };
 
 }  // namespace lengthwise::server
