@@ -57,7 +57,7 @@ void Upload<Request>::Read() {
     // In kStarting, Stop leaves the end to this function: after a Finish, gRPC may call OnDone
     // before the read has started.
     phase_ = interruption.ok() ? Phase::kStarting : Phase::kFinished;
-    if (interruption.ok()) alarm_.Begin(this->weak_from_this());
+    read_began_ = std::chrono::steady_clock::now();
   }
   if (!interruption.ok()) return this->Finish(rpc::ToGrpcStatus(interruption));
   this->StartRead(&request_);
@@ -72,11 +72,12 @@ void Upload<Request>::Read() {
 }
 
 template <typename Request>
-void Upload<Request>::CheckRead() {
+void Upload<Request>::StopStalled() {
   {
     platform::MutexLock lock(mutex_);
     const bool reading = phase_ == Phase::kStarting || phase_ == Phase::kReading;
-    if (!alarm_.Expired(this->weak_from_this(), reading)) return;
+    const auto lasts = absl::FromChrono(std::chrono::steady_clock::now() - read_began_);
+    if (!reading || lasts < threads_.patience) return;
   }
   Stop(absl::DeadlineExceededError(absl::StrCat("the client sent nothing of its upload for ",
                                                 absl::FormatDuration(threads_.patience),

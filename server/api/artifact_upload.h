@@ -4,6 +4,7 @@
 #ifndef LENGTHWISE_SERVER_API_ARTIFACT_UPLOAD_H_
 #define LENGTHWISE_SERVER_API_ARTIFACT_UPLOAD_H_
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -19,7 +20,6 @@
 #include "proto/worker_service.pb.h"
 #include "server/api/open_streams.h"
 #include "server/api/push_stream.h"
-#include "server/api/stall_alarm.h"
 #include "server/coordination/artifacts.h"
 #include "server/security/gate.h"
 
@@ -39,6 +39,7 @@ class Upload final : public OwnedStream<Upload<Request>, grpc::ServerReadReactor
                        OpenWriter open, TransferThreads& threads, OpenStreams& streams);
 
   void Stop(const absl::Status& reason) override;
+  void StopStalled() override;
 
   // Called by gRPC.
   void OnReadDone(bool ok) override;
@@ -56,11 +57,9 @@ class Upload final : public OwnedStream<Upload<Request>, grpc::ServerReadReactor
         client_(std::move(client)),
         payer_(std::move(payer)),
         open_(std::move(open)),
-        threads_(threads),
-        alarm_(threads.patience, &Upload::CheckRead) {}
+        threads_(threads) {}
 
   void Read();
-  void CheckRead();
   // On the pool: processes `request_`, or the end of the client's messages if `!ok`.
   void Take(bool ok);
   absl::Status TakeMessage();
@@ -82,7 +81,7 @@ class Upload final : public OwnedStream<Upload<Request>, grpc::ServerReadReactor
   platform::Mutex mutex_;
   Phase phase_ ABSL_GUARDED_BY(mutex_) = Phase::kTaking;
   absl::Status stopped_ ABSL_GUARDED_BY(mutex_);  // why it ends early; OK while it need not
-  StallAlarm<Upload> alarm_ ABSL_GUARDED_BY(mutex_);
+  std::chrono::steady_clock::time_point read_began_ ABSL_GUARDED_BY(mutex_);
 };
 
 using ArtifactUpload = Upload<v1::UploadArtifactRequest>;

@@ -59,9 +59,10 @@ void OpenStreams::StopAll() {
   for (const Alive& open : List()) open.stream->Stop(Stopping());
 }
 
-void OpenStreams::StopRefused(const std::function<absl::Status(const Caller&)>& check) {
+void OpenStreams::Check(const std::function<absl::Status(const Caller&)>& check) {
   std::map<std::string, absl::Status> tokens;
   for (const Alive& open : List()) {
+    open.stream->StopStalled();
     if (!open.caller.has_value()) continue;
     const auto [token, is_new] = tokens.try_emplace(open.caller->token_id);
     if (is_new) token->second = check(*open.caller);

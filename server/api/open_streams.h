@@ -26,6 +26,9 @@ class StoppableStream {
   // Ends the stream with `reason`, which is not OK, as soon as no write is outstanding. Does not
   // block. Any thread; may be called late and repeatedly: the first reason counts.
   virtual void Stop(const absl::Status& reason) = 0;
+  // Ends the stream if its client has read or sent nothing for too long. gRPC does not notice: the
+  // client's connection may be alive and answer pings. One thread at a time.
+  virtual void StopStalled() {}
   // Time for which the stream has been behind at `now`. Zero if it has sent everything. Any thread.
   virtual absl::Duration Lag(absl::Time now) { return absl::ZeroDuration(); }
 };
@@ -40,9 +43,9 @@ class OpenStreams {
   void Attach(const StoppableStream* stream, Gate::Admission admission);
   // Ends all streams with UNAVAILABLE.
   void StopAll();
-  // Ends the streams of callers for which `check` returns an error, with that error. Checks once
-  // per token.
-  void StopRefused(const std::function<absl::Status(const Caller&)>& check);
+  // Ends streams whose clients do nothing (StopStalled), and those of callers for which `check`
+  // returns an error, with that error. Checks once per token.
+  void Check(const std::function<absl::Status(const Caller&)>& check);
 
   // Number of open streams that are behind, and the longest lag.
   struct Lags {

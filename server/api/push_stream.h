@@ -7,6 +7,7 @@
 #ifndef LENGTHWISE_SERVER_API_PUSH_STREAM_H_
 #define LENGTHWISE_SERVER_API_PUSH_STREAM_H_
 
+#include <chrono>
 #include <deque>
 #include <functional>
 #include <map>
@@ -27,7 +28,6 @@
 #include "platform/work_pool.h"
 #include "rpc/status.h"
 #include "server/api/open_streams.h"
-#include "server/api/stall_alarm.h"
 #include "server/security/gate.h"
 
 namespace lengthwise::server {
@@ -147,6 +147,30 @@ class PushStream final
     if (stopped_.ok()) stopped_ = reason;
   }
 
+  void StopStalled() override {
+    {
+      platform::MutexLock lock(mutex_);
+      const auto lasts = absl::FromChrono(std::chrono::steady_clock::now() - write_began_);
+      if (!writing_ || lasts < threads_.patience) return;
+      // OnWriteDone leaves the rest to this function, so the call exists until then
+      giving_up_ = true;
+    }
+    const absl::Status given_up = absl::DeadlineExceededError(absl::StrCat(
+        "the client read nothing of the answer for ", absl::FormatDuration(threads_.patience),
+        "; call again, and read continuously"));
+    // Finish would wait for the write. Cancelling ends the write.
+    grpc_call_cancel_with_status(context_->c_call(), GRPC_STATUS_DEADLINE_EXCEEDED,
+                                 std::string(given_up.message()).c_str(), nullptr);
+    {
+      platform::MutexLock lock(mutex_);
+      stopped_ = given_up;
+      giving_up_ = false;
+      if (!written_) return;
+      writing_ = false;
+    }
+    SubmitStep();
+  }
+
   // Called by gRPC.
   void OnWriteDone(bool ok) override {
     if (!ok) this->OnCancel();
@@ -169,8 +193,7 @@ class PushStream final
         client_(ClientOf(*context, caller)),
         payer_(PayerOf(*context, caller)),
         method_(method),
-        threads_(threads),
-        alarm_(threads.patience, &PushStream::CheckWrite) {}
+        threads_(threads) {}
 
   void Begin(const Open& open) {
     absl::Status status = this->streams_.answers().CheckRoom(payer_, method_);
@@ -206,36 +229,13 @@ class PushStream final
       if (interruption.ok() && response.ok() && response->has_value()) {
         response_ = **std::move(response);
         writing_ = true;
-        alarm_.Begin(this->weak_from_this());
+        write_began_ = std::chrono::steady_clock::now();
       }
     }
     if (!response.ok()) return End(interruption.ok() ? response.status() : interruption);
     if (!interruption.ok()) return End(interruption);
     if (!response->has_value()) return End(absl::OkStatus());
     this->StartWrite(&response_);
-  }
-
-  void CheckWrite() {
-    const absl::Status given_up = absl::DeadlineExceededError(absl::StrCat(
-        "the client read nothing of the answer for ", absl::FormatDuration(threads_.patience),
-        "; call again, and read continuously"));
-    {
-      platform::MutexLock lock(mutex_);
-      if (!alarm_.Expired(this->weak_from_this(), writing_)) return;
-      stopped_ = given_up;
-      // OnWriteDone leaves the rest to this function, so the call exists until then
-      giving_up_ = true;
-    }
-    // Finish would wait for the write. Cancelling ends the write.
-    grpc_call_cancel_with_status(context_->c_call(), GRPC_STATUS_DEADLINE_EXCEEDED,
-                                 std::string(given_up.message()).c_str(), nullptr);
-    {
-      platform::MutexLock lock(mutex_);
-      giving_up_ = false;
-      if (!written_) return;
-      writing_ = false;
-    }
-    SubmitStep();
   }
 
   // On the pool.
@@ -259,7 +259,7 @@ class PushStream final
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   // Why to stop writing: the client was given up or left, or the stream was stopped.
   absl::Status stopped_ ABSL_GUARDED_BY(mutex_);
-  StallAlarm<PushStream> alarm_ ABSL_GUARDED_BY(mutex_);
+  std::chrono::steady_clock::time_point write_began_ ABSL_GUARDED_BY(mutex_);
   bool giving_up_ ABSL_GUARDED_BY(mutex_) = false;
   bool written_ ABSL_GUARDED_BY(mutex_) = false;  // a write was done while giving_up_
 };

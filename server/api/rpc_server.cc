@@ -122,15 +122,13 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(Options options, Cor
   for (const std::string& service : Services()) {
     server->server_->GetHealthCheckService()->SetServingStatus(service, true);
   }
-  if (options.tokens != nullptr) {
-    // A unary call passes the gate once and ends soon. A watcher or a worker passes it once and
-    // stays for days, so it must be checked again.
-    server->recheck_ = std::make_unique<platform::PeriodicThread>(
-        options.recheck_interval, [streams = server->streams_, gate = &server->gate_] {
-          streams->StopRefused([gate](const Caller& caller) { return gate->Recheck(caller); });
-          return true;
-        });
-  }
+  // A unary call passes the gate once and ends soon. A watcher or a worker passes it once and stays
+  // for days, so it must be checked again.
+  server->recheck_ = std::make_unique<platform::PeriodicThread>(
+      options.recheck_interval, [streams = server->streams_, gate = &server->gate_] {
+        streams->Check([gate](const Caller& caller) { return gate->Recheck(caller); });
+        return true;
+      });
   if (server->edge_ == nullptr) return server;
   server->edge_->Start(std::move(acceptor),
                        [gate = &server->gate_, calls = options.gate.quotas.calls_per_second](

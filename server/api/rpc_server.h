@@ -49,8 +49,8 @@ class RpcServer {
         interceptors;
     // Registry of open streams, shared with the metrics. Null: a private one.
     std::shared_ptr<OpenStreams> streams;
-    // Interval at which the callers of open streams are checked again. A stream may outlive its
-    // token by this long.
+    // Interval at which open streams and their callers are checked again. A stream may outlive its
+    // token, and transfer_patience, by this long.
     absl::Duration recheck_interval = absl::Seconds(1);
     // Number of threads that read a few rows of the store (Work::kLookup), and of threads that read
     // pages of events and answer queries (Work::kQuery). Separate, so that a list of trials does
@@ -107,7 +107,7 @@ class RpcServer {
   TransferThreads worker_uploads_;
   Calls calls_;
   std::vector<std::unique_ptr<grpc::Service>> services_;
-  // Ends streams whose token was revoked or has expired. Null without tokens.
+  // Ends streams whose token was revoked or has expired, and those whose clients do nothing.
   std::unique_ptr<platform::PeriodicThread> recheck_;
   std::unique_ptr<grpc::Server> server_;
 };
