@@ -11,7 +11,7 @@
 #include "absl/time/time.h"
 #include "platform/mutex.h"
 #include "platform/version.h"
-#include "proto/administration_service.grpc.pb.h"
+#include "proto/administration_service.pb.h"
 #include "proto/timestamps.h"
 #include "server/api/services.h"
 
@@ -66,54 +66,30 @@ class RunningBackup {
   std::thread thread_;
 };
 
-class AdministrationService final : public v1::AdministrationService::CallbackService {
- public:
-  AdministrationService(Backups& backups, TransferThreads& transfers, Calls& calls)
-      : backups_(backups), transfers_(transfers), calls_(calls) {}
-
-  grpc::ServerWriteReactor<v1::BackUpResponse>* BackUp(CallContext* context,
-                                                       const v1::BackUpRequest* request) override {
-    return calls_.Push<v1::BackUpResponse>(
-        transfers_, context, request,
-        [this](const auto& asked, const Caller&) -> absl::StatusOr<Next<v1::BackUpResponse>> {
-          return [running = std::make_shared<RunningBackup>(backups_, asked)] {
-            return running->Next();
-          };
-        });
-  }
-
-  UnaryReactor* GetStorage(CallContext* context, const v1::GetStorageRequest* request,
-                           v1::Storage* response) override {
-    return calls_.Serve(Work::kFiles, context, request, response,
-                        [this](const auto&, const Caller&) { return backups_.GetStorage(); });
-  }
-
-  UnaryReactor* GetServer(CallContext* context, const v1::GetServerRequest* request,
-                          v1::Server* response) override {
-    return calls_.Serve(Work::kMemory, context, request, response,
-                        [this](const auto&, const Caller&) -> absl::StatusOr<v1::Server> {
-                          v1::Server server;
-                          server.set_program_version(platform::kVersion);
-                          server.set_source_revision(platform::kSourceRevision);
-                          server.set_worker_api_version(platform::kWorkerApiVersion);
-                          *server.mutable_start_time() = ToTimestamp(start_time_);
-                          *server.mutable_time() = ToTimestamp(absl::Now());
-                          return server;
-                        });
-  }
-
- private:
-  Backups& backups_;
-  TransferThreads& transfers_;
-  Calls& calls_;
-  const absl::Time start_time_ = absl::Now();
-};
-
 }  // namespace
 
-std::unique_ptr<grpc::Service> NewAdministrationService(Backups& backups,
-                                                        TransferThreads& transfers, Calls& calls) {
-  return std::make_unique<AdministrationService>(backups, transfers, calls);
+std::unique_ptr<Service> NewAdministrationService(Backups& backups, TransferThreads& transfers,
+                                                  Calls& calls) {
+  auto service = std::make_unique<Service>(calls);
+  service->Push<v1::BackUpRequest, v1::BackUpResponse>(
+      transfers,
+      [&backups](const auto& asked, const Caller&) -> absl::StatusOr<Next<v1::BackUpResponse>> {
+        return
+            [running = std::make_shared<RunningBackup>(backups, asked)] { return running->Next(); };
+      });
+  service->Serve<v1::GetStorageRequest, v1::Storage>(
+      Work::kFiles, [&backups](const auto&, const Caller&) { return backups.GetStorage(); });
+  service->Serve<v1::GetServerRequest, v1::Server>(
+      Work::kMemory, [start_time = absl::Now()](const auto&, const Caller&) {
+        v1::Server server;
+        server.set_program_version(platform::kVersion);
+        server.set_source_revision(platform::kSourceRevision);
+        server.set_worker_api_version(platform::kWorkerApiVersion);
+        *server.mutable_start_time() = ToTimestamp(start_time);
+        *server.mutable_time() = ToTimestamp(absl::Now());
+        return server;
+      });
+  return service;
 }
 
 }  // namespace lengthwise::server

@@ -23,6 +23,10 @@
 #include "absl/time/time.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/message.h"
+#include "grpcpp/impl/codegen/proto_utils.h"
+#include "grpcpp/impl/codegen/server_callback_handlers.h"
+#include "grpcpp/impl/rpc_service_method.h"
+#include "grpcpp/impl/service_type.h"
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/server_callback.h"
 #include "platform/work_pool.h"
@@ -90,13 +94,18 @@ class UnaryCall final : public UnaryReactor {
   AnswerBudget::Share answer;
 };
 
-// The rpc with this request, "lengthwise.v1.ExperimentService/GetTrial". No two have the same, and
-// the service is defined in the request's file.
+// The path of the rpc with this request, "/lengthwise.v1.ExperimentService/GetTrial". No two have
+// the same, and the service is defined in the request's file.
+template <typename Request>
+const std::string& PathOf() {
+  static const std::string* const path =
+      new std::string(absl::StrCat("/", rpc::NameOf(*rpc::FindMethod(*Request::descriptor()))));
+  return *path;
+}
+// Without the first slash.
 template <typename Request>
 absl::string_view MethodOf() {
-  static const std::string* const name =
-      new std::string(rpc::NameOf(*rpc::FindMethod(*Request::descriptor())));
-  return *name;
+  return absl::string_view(PathOf<Request>()).substr(1);
 }
 
 // Answers a unary call. Call it once, on any thread.
@@ -217,22 +226,7 @@ class Calls {
     return *stream;
   }
 
-  // Serves a stream of responses. `open` returns their source:
-  //   absl::StatusOr<Next<Response>>(const Request&, const Caller&)
-  // It runs on one of `threads`, and so does each Next.
-  template <typename Response, typename Request, typename OpenResponses>
-  grpc::ServerWriteReactor<Response>* Push(TransferThreads& threads, CallContext* context,
-                                           const Request* request, OpenResponses open) {
-    using Stream = PushStream<Response>;
-    const absl::string_view method = MethodOf<Request>();
-    return Open<grpc::ServerWriteReactor<Response>>(
-        method, context, request, [&](const Caller& caller) -> absl::StatusOr<Stream*> {
-          auto run = [request = *request, caller, open = std::move(open)] {
-            return open(request, caller);
-          };
-          return Stream::Start(context, caller, method, std::move(run), threads, streams_);
-        });
-  }
+  OpenStreams& streams() const { return streams_; }
 
  private:
   // Administrators are trusted with more.
@@ -265,6 +259,99 @@ class Calls {
   Gate& gate_;
   const Pools pools_;
   OpenStreams& streams_;
+};
+
+// A service of the API, to which each rpc is added by its request and response. It is in place of
+// a class that overrides the methods of the generated CallbackService.
+class Service final : public grpc::Service {
+ public:
+  // `calls` must outlive it.
+  explicit Service(Calls& calls) : calls_(calls) {}
+
+  // "lengthwise.v1.ExperimentService". Empty before the first rpc.
+  const std::string& name() const { return name_; }
+
+  // Adds a unary rpc. `handle` as of Calls::Serve.
+  template <typename Request, typename Response, typename Handle>
+  void Serve(Work work, Handle handle) {
+    ServeBy<Request, Response>(
+        [&calls = calls_, work, handle = std::move(handle)](
+            CallContext* context, const Request* request, Response* response) {
+          return calls.Serve(work, context, request, response, handle);
+        });
+  }
+  // As Serve. `serve` calls Calls::Serve with its arguments, and chooses the class by the request.
+  template <typename Request, typename Response, typename ServeCall>
+  void ServeBy(ServeCall serve) {
+    Add<Request, grpc::internal::CallbackUnaryHandler<Request, Response>>(Type::NORMAL_RPC,
+                                                                          std::move(serve));
+  }
+
+  // Adds an rpc that answers with a stream, one that takes a stream, and one that does both.
+  // `start` as of Calls::Open, also with the CallContext* and, unless it is a stream, the request:
+  //   absl::StatusOr<Stream*>(CallContext*, const Request&, const Caller&)
+  //   absl::StatusOr<Stream*>(CallContext*, const Caller&)
+  template <typename Request, typename Response, typename Start>
+  void ServeResponses(Start start) {
+    Add<Request, grpc::internal::CallbackServerStreamingHandler<Request, Response>>(
+        Type::SERVER_STREAMING,
+        [&calls = calls_, start = std::move(start)](CallContext* context, const Request* request) {
+          return calls.Open<grpc::ServerWriteReactor<Response>>(
+              MethodOf<Request>(), context, request,
+              [&](const Caller& caller) { return start(context, *request, caller); });
+        });
+  }
+  template <typename Request, typename Response, typename Start>
+  void ServeRequests(Start start) {
+    Add<Request, grpc::internal::CallbackClientStreamingHandler<Request, Response>>(
+        Type::CLIENT_STREAMING,
+        [&calls = calls_, start = std::move(start)](CallContext* context, Response*) {
+          return calls.Open<grpc::ServerReadReactor<Request>>(
+              MethodOf<Request>(), context, /*request=*/nullptr,
+              [&](const Caller& caller) { return start(context, caller); });
+        });
+  }
+  template <typename Request, typename Response, typename Start>
+  void ServeBoth(Start start) {
+    Add<Request, grpc::internal::CallbackBidiHandler<Request, Response>>(
+        Type::BIDI_STREAMING, [&calls = calls_, start = std::move(start)](CallContext* context) {
+          return calls.Open<grpc::ServerBidiReactor<Request, Response>>(
+              MethodOf<Request>(), context, /*request=*/nullptr,
+              [&](const Caller& caller) { return start(context, caller); });
+        });
+  }
+
+  // Adds an rpc that answers with a stream. `open` returns the source of its responses:
+  //   absl::StatusOr<Next<Response>>(const Request&, const Caller&)
+  // It runs on one of `threads`, and so does each Next.
+  template <typename Request, typename Response, typename OpenResponses>
+  void Push(TransferThreads& threads, OpenResponses open) {
+    using Stream = PushStream<Response>;
+    ServeResponses<Request, Response>(
+        [&threads, &streams = calls_.streams(), open = std::move(open)](
+            CallContext* context, const Request& request,
+            const Caller& caller) -> absl::StatusOr<Stream*> {
+          auto run = [request, caller, open] { return open(request, caller); };
+          return Stream::Start(context, caller, MethodOf<Request>(), run, threads, streams);
+        });
+  }
+
+ private:
+  using Type = grpc::internal::RpcMethod::RpcType;
+
+  template <typename Request, typename Handler, typename Reactor>
+  void Add(Type type, Reactor reactor) {
+    using grpc::internal::RpcServiceMethod;
+    auto* const method =
+        new RpcServiceMethod(PathOf<Request>().c_str(), type, new Handler(std::move(reactor)));
+    method->SetServerApiType(RpcServiceMethod::ApiType::CALL_BACK);
+    AddMethod(method);  // takes it
+    const absl::string_view name = MethodOf<Request>();
+    name_ = std::string(name.substr(0, name.find('/')));
+  }
+
+  Calls& calls_;
+  std::string name_;
 };
 
 }  // namespace lengthwise::server

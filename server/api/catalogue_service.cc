@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "catalogue/entry.h"
 #include "platform/status_macros.h"
-#include "proto/catalogue_service.grpc.pb.h"
+#include "proto/catalogue_service.pb.h"
 #include "rpc/status.h"
 #include "server/api/services.h"
 #include "server/api/validation.h"
@@ -40,56 +40,6 @@ v1::CatalogueEntry ToProto(v1::CatalogueKind kind, const catalogue::Entry& entry
 
 // In the order of tasks::TaskKind.
 constexpr const char* kTaskKinds[] = {"transduction", "regression", "puzzle", "text"};
-
-class CatalogueService final : public v1::CatalogueService::CallbackService {
- public:
-  CatalogueService(std::vector<v1::CatalogueEntry> entries, Calls& calls)
-      : entries_(std::move(entries)), calls_(calls) {}
-
-  // Returns entries in the order in which the service got them. INVALID_ARGUMENT for an unknown
-  // kind.
-  UnaryReactor* ListCatalogueEntries(CallContext* context,
-                                     const v1::ListCatalogueEntriesRequest* request,
-                                     v1::ListCatalogueEntriesResponse* response) override {
-    return calls_.Serve(
-        Work::kLookup, context, request, response,
-        [this](const auto& asked,
-               const Caller&) -> absl::StatusOr<v1::ListCatalogueEntriesResponse> {
-          if (!v1::CatalogueKind_IsValid(asked.kind())) {
-            return rpc::InvalidField("kind",
-                                     absl::StrCat("is ", static_cast<int>(asked.kind()),
-                                                  "; accepted: a CatalogueKind, 0 for all"));
-          }
-          v1::ListCatalogueEntriesResponse listed;
-          for (const v1::CatalogueEntry& entry : entries_) {
-            if (asked.kind() == v1::CATALOGUE_KIND_UNSPECIFIED || asked.kind() == entry.kind()) {
-              *listed.add_entries() = entry;
-            }
-          }
-          return listed;
-        });
-  }
-
-  UnaryReactor* ResolveSpecification(CallContext* context,
-                                     const v1::ResolveSpecificationRequest* request,
-                                     v1::ResolveSpecificationResponse* response) override {
-    return calls_.Serve(
-        Work::kQuery, context, request, response,
-        [](const auto& asked, const Caller&) -> absl::StatusOr<v1::ResolveSpecificationResponse> {
-          RETURN_IF_ERROR(CheckSpecificationText(asked.specification_text()));
-          ASSIGN_OR_RETURN(
-              specification::Grid grid,
-              specification::Resolve(asked.specification_text(), specification::Limits()));
-          v1::ResolveSpecificationResponse resolved;
-          *resolved.mutable_specification() = std::move(grid.specification);
-          return resolved;
-        });
-  }
-
- private:
-  const std::vector<v1::CatalogueEntry> entries_;
-  Calls& calls_;
-};
 
 }  // namespace
 
@@ -128,9 +78,38 @@ std::vector<v1::CatalogueEntry> CatalogueEntries(const specification::Catalogues
   return entries;
 }
 
-std::unique_ptr<grpc::Service> NewCatalogueService(std::vector<v1::CatalogueEntry> entries,
-                                                   Calls& calls) {
-  return std::make_unique<CatalogueService>(std::move(entries), calls);
+std::unique_ptr<Service> NewCatalogueService(std::vector<v1::CatalogueEntry> entries,
+                                             Calls& calls) {
+  auto service = std::make_unique<Service>(calls);
+  const auto shared = std::make_shared<const std::vector<v1::CatalogueEntry>>(std::move(entries));
+  service->Serve<v1::ListCatalogueEntriesRequest, v1::ListCatalogueEntriesResponse>(
+      Work::kLookup,
+      [shared](const auto& asked,
+               const Caller&) -> absl::StatusOr<v1::ListCatalogueEntriesResponse> {
+        if (!v1::CatalogueKind_IsValid(asked.kind())) {
+          return rpc::InvalidField("kind", absl::StrCat("is ", static_cast<int>(asked.kind()),
+                                                        "; accepted: a CatalogueKind, 0 for all"));
+        }
+        v1::ListCatalogueEntriesResponse listed;
+        for (const v1::CatalogueEntry& entry : *shared) {
+          if (asked.kind() == v1::CATALOGUE_KIND_UNSPECIFIED || asked.kind() == entry.kind()) {
+            *listed.add_entries() = entry;
+          }
+        }
+        return listed;
+      });
+  service->Serve<v1::ResolveSpecificationRequest, v1::ResolveSpecificationResponse>(
+      Work::kQuery,
+      [](const auto& asked, const Caller&) -> absl::StatusOr<v1::ResolveSpecificationResponse> {
+        RETURN_IF_ERROR(CheckSpecificationText(asked.specification_text()));
+        ASSIGN_OR_RETURN(
+            specification::Grid grid,
+            specification::Resolve(asked.specification_text(), specification::Limits()));
+        v1::ResolveSpecificationResponse resolved;
+        *resolved.mutable_specification() = std::move(grid.specification);
+        return resolved;
+      });
+  return service;
 }
 
 }  // namespace lengthwise::server

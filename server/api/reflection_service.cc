@@ -11,7 +11,7 @@
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/descriptor.pb.h"
 #include "server/api/answer_stream.h"
-#include "server/api/reflection.grpc.pb.h"
+#include "server/api/reflection.pb.h"
 #include "server/api/services.h"
 
 namespace lengthwise::server {
@@ -21,10 +21,6 @@ using google::protobuf::DescriptorPool;
 using google::protobuf::FileDescriptor;
 using grpc::reflection::v1alpha::ServerReflectionRequest;
 using grpc::reflection::v1alpha::ServerReflectionResponse;
-using Reactor = grpc::ServerBidiReactor<ServerReflectionRequest, ServerReflectionResponse>;
-
-constexpr absl::string_view kMethod =
-    "grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo";
 
 ServerReflectionResponse Answer(const ServerReflectionRequest& request,
                                 const std::vector<std::string>& services) {
@@ -60,37 +56,25 @@ ServerReflectionResponse Answer(const ServerReflectionRequest& request,
   return response;
 }
 
-class ReflectionService final
-    : public grpc::reflection::v1alpha::ServerReflection::CallbackService {
- public:
-  ReflectionService(std::vector<std::string> services, OpenStreams& streams, Calls& calls)
-      : services_(std::move(services)), streams_(streams), calls_(calls) {}
-
-  Reactor* ServerReflectionInfo(CallContext* context) override {
-    const auto handle = [this](const ServerReflectionRequest& request, const std::string& payer,
-                               const auto& done) {
-      absl::Status status = CheckSmall(request);  // the answer repeats it
-      if (status.ok()) status = streams_.answers().CheckRoom(payer, kMethod);
-      if (!status.ok()) return done(status);
-      done(Answer(request, services_));
-    };
-    return calls_.Open<Reactor>(
-        kMethod, context, nullptr, [&](const Caller& caller) -> absl::StatusOr<ReflectionStream*> {
-          return ReflectionStream::Start(handle, streams_, PayerOf(*context, caller), kMethod);
-        });
-  }
-
- private:
-  const std::vector<std::string> services_;
-  OpenStreams& streams_;
-  Calls& calls_;
-};
-
 }  // namespace
 
-std::unique_ptr<grpc::Service> NewReflectionService(std::vector<std::string> services,
-                                                    OpenStreams& streams, Calls& calls) {
-  return std::make_unique<ReflectionService>(std::move(services), streams, calls);
+std::unique_ptr<Service> NewReflectionService(std::vector<std::string> services, Calls& calls) {
+  auto service = std::make_unique<Service>(calls);
+  service->ServeBoth<ServerReflectionRequest, ServerReflectionResponse>(
+      [services = std::move(services), &streams = calls.streams()](
+          CallContext* context, const Caller& caller) -> absl::StatusOr<ReflectionStream*> {
+        const absl::string_view method = MethodOf<ServerReflectionRequest>();
+        const auto handle = [&services, &streams, method](const ServerReflectionRequest& request,
+                                                          const std::string& payer,
+                                                          const auto& done) {
+          absl::Status status = CheckSmall(request);  // the answer repeats it
+          if (status.ok()) status = streams.answers().CheckRoom(payer, method);
+          if (!status.ok()) return done(status);
+          done(Answer(request, services));
+        };
+        return ReflectionStream::Start(handle, streams, PayerOf(*context, caller), method);
+      });
+  return service;
 }
 
 }  // namespace lengthwise::server

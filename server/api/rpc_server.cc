@@ -8,12 +8,6 @@
 #include "grpcpp/security/server_credentials.h"
 #include "grpcpp/server_builder.h"
 #include "platform/status_macros.h"
-#include "proto/access_service.grpc.pb.h"
-#include "proto/administration_service.grpc.pb.h"
-#include "proto/catalogue_service.grpc.pb.h"
-#include "proto/experiment_service.grpc.pb.h"
-#include "proto/fleet_service.grpc.pb.h"
-#include "proto/worker_service.grpc.pb.h"
 #include "rpc/transport.h"
 #include "server/api/services.h"
 
@@ -66,14 +60,6 @@ Edge::Account AccountOf(const Caller& caller, double calls) {
   return account;
 }
 
-// Full names of the server's own services.
-std::vector<std::string> Services() {
-  return {
-      v1::ExperimentService::service_full_name(), v1::WorkerService::service_full_name(),
-      v1::FleetService::service_full_name(),      v1::CatalogueService::service_full_name(),
-      v1::AccessService::service_full_name(),     v1::AdministrationService::service_full_name()};
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(Options options, Core& core) {
@@ -119,8 +105,8 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(Options options, Cor
     return absl::InternalError(absl::StrCat("gRPC did not start on ", server->address_));
   }
   // The health service knows the whole server ("") from the start, but not its single services.
-  for (const std::string& service : Services()) {
-    server->server_->GetHealthCheckService()->SetServingStatus(service, true);
+  for (const auto& service : server->services_) {
+    server->server_->GetHealthCheckService()->SetServingStatus(service->name(), true);
   }
   // A unary call passes the gate once and ends soon. A watcher or a worker passes it once and stays
   // for days, so it must be checked again.
@@ -168,14 +154,16 @@ RpcServer::RpcServer(const Options& options, std::unique_ptr<Edge> edge, Core& c
               .files = transfers_.pool,
               .checkpoints = worker_uploads_.pool},
              *streams_) {
-  services_.push_back(NewExperimentService(core, readers_, transfers_, *streams_, calls_));
+  services_.push_back(NewExperimentService(core, readers_, transfers_, calls_));
   services_.push_back(
-      NewWorkerService(core, worker_transfers_, worker_uploads_, *streams_, audit_.get(), calls_));
+      NewWorkerService(core, worker_transfers_, worker_uploads_, audit_.get(), calls_));
   services_.push_back(NewFleetService(core, calls_));
   services_.push_back(NewCatalogueService(options.catalogue, calls_));
   services_.push_back(NewAdministrationService(core.backups(), transfers_, calls_));
   services_.push_back(NewAccessService(calls_, options.tokens));
-  services_.push_back(NewReflectionService(Services(), *streams_, calls_));
+  std::vector<std::string> names;
+  for (const auto& service : services_) names.push_back(service->name());
+  services_.push_back(NewReflectionService(std::move(names), calls_));
 }
 
 RpcServer::~RpcServer() {

@@ -8,7 +8,6 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "grpcpp/impl/service_type.h"
 #include "grpcpp/server.h"
 #include "grpcpp/support/server_interceptor.h"
 #include "platform/periodic_thread.h"
@@ -106,7 +105,7 @@ class RpcServer {
   TransferThreads worker_transfers_;
   TransferThreads worker_uploads_;
   Calls calls_;
-  std::vector<std::unique_ptr<grpc::Service>> services_;
+  std::vector<std::unique_ptr<Service>> services_;
   // Ends streams whose token was revoked or has expired, and those whose clients do nothing.
   std::unique_ptr<platform::PeriodicThread> recheck_;
   std::unique_ptr<grpc::Server> server_;

@@ -6,11 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "grpcpp/impl/service_type.h"
 #include "platform/work_pool.h"
 #include "proto/catalogue_service.pb.h"
 #include "server/api/calls.h"
-#include "server/api/open_streams.h"
 #include "server/api/push_stream.h"
 #include "server/coordination/core.h"
 #include "server/security/audit_trail.h"
@@ -20,32 +18,29 @@
 namespace lengthwise::server {
 
 // `watchers` read pages of events; `transfers` read models and large answers.
-std::unique_ptr<grpc::Service> NewExperimentService(Core& core, platform::WorkPool& watchers,
-                                                    TransferThreads& transfers,
-                                                    OpenStreams& streams, Calls& calls);
+std::unique_ptr<Service> NewExperimentService(Core& core, platform::WorkPool& watchers,
+                                              TransferThreads& transfers, Calls& calls);
 
 // `downloads` and `uploads` serve only workers' checkpoints, one direction each, so that neither
 // users who download models nor a resuming fleet delay uploads. `audit` null: nothing is recorded.
-std::unique_ptr<grpc::Service> NewWorkerService(Core& core, TransferThreads& downloads,
-                                                TransferThreads& uploads, OpenStreams& streams,
-                                                AuditTrail* audit, Calls& calls);
+std::unique_ptr<Service> NewWorkerService(Core& core, TransferThreads& downloads,
+                                          TransferThreads& uploads, AuditTrail* audit,
+                                          Calls& calls);
 
-std::unique_ptr<grpc::Service> NewFleetService(Core& core, Calls& calls);
+std::unique_ptr<Service> NewFleetService(Core& core, Calls& calls);
 
 // Lists `entries` in their order.
-std::unique_ptr<grpc::Service> NewCatalogueService(std::vector<v1::CatalogueEntry> entries,
-                                                   Calls& calls);
+std::unique_ptr<Service> NewCatalogueService(std::vector<v1::CatalogueEntry> entries, Calls& calls);
 
 // Backups run on `transfers`.
-std::unique_ptr<grpc::Service> NewAdministrationService(Backups& backups,
-                                                        TransferThreads& transfers, Calls& calls);
+std::unique_ptr<Service> NewAdministrationService(Backups& backups, TransferThreads& transfers,
+                                                  Calls& calls);
 
 // `tokens` is null for a server that never has tokens.
-std::unique_ptr<grpc::Service> NewAccessService(Calls& calls, TokenStore* tokens);
+std::unique_ptr<Service> NewAccessService(Calls& calls, TokenStore* tokens);
 
 // For callers with a token. `services` are full names.
-std::unique_ptr<grpc::Service> NewReflectionService(std::vector<std::string> services,
-                                                    OpenStreams& streams, Calls& calls);
+std::unique_ptr<Service> NewReflectionService(std::vector<std::string> services, Calls& calls);
 
 // Tasks, encodings, networks, optimizers, schedules and protocols, each in the order of its
 // catalogue, with the facts of their kind: for example a task's "chomsky_level", "random_accuracy"

@@ -5,11 +5,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
 #include "platform/printable_text.h"
 #include "platform/status_macros.h"
 #include "proto/printable_message.h"
-#include "proto/worker_service.grpc.pb.h"
+#include "proto/worker_service.pb.h"
 #include "rpc/status.h"
 #include "server/api/answer_stream.h"
 #include "server/api/artifact_upload.h"
@@ -70,151 +69,111 @@ void MakeTextPrintable(v1::StreamEventsRequest& request) {
   }
 }
 
-class WorkerService final : public v1::WorkerService::CallbackService {
- public:
-  WorkerService(Core& core, TransferThreads& downloads, TransferThreads& uploads,
-                OpenStreams& streams, AuditTrail* audit, Calls& calls)
-      : core_(core),
-        downloads_(downloads),
-        uploads_(uploads),
-        streams_(streams),
-        audit_(audit),
-        calls_(calls) {}
-
-  UnaryReactor* Synchronize(CallContext* context, const v1::SynchronizeRequest* request,
-                            v1::SynchronizeResponse* response) override {
-    return calls_.Serve(
-        request->wants_lease() ? Work::kLease : Work::kHeartbeat, context, request, response,
-        [this, context](const auto& asked, const Caller& caller, auto done) {
-          v1::SynchronizeRequest call = TakeCall(asked);
-          absl::Status status = CheckCall(call);
-          if (!status.ok()) return done(status);
-          // Texts are stored and shown to people. They are not refused, because they may come from
-          // a library's error while the training is sound.
-          MakePrintable(call);
-          // gRPC keeps the context alive until the answer. While answers find no room, leases would
-          // be made in vain.
-          core_.loop().Synchronize(
-              std::move(call), caller.principal,
-              [this, context, payer = PayerOf(*context, caller)] {
-                const absl::string_view method = MethodOf<v1::SynchronizeRequest>();
-                return context->IsCancelled() || !streams_.answers().CheckRoom(payer, method).ok();
-              },
-              std::move(done));
-        });
-  }
-
-  UnaryReactor* RegisterWorker(CallContext* context, const v1::RegisterWorkerRequest* request,
-                               v1::RegisterWorkerResponse* response) override {
-    return calls_.Serve(
-        Work::kMemory, context, request, response,
-        [](const auto& asked, const Caller&) -> absl::StatusOr<v1::RegisterWorkerResponse> {
-          RETURN_IF_ERROR(Leases::CheckVersion(asked.worker()));
-          return absl::FailedPreconditionError("workers of this version call Synchronize");
-        });
-  }
-
-  grpc::ServerBidiReactor<v1::StreamEventsRequest, v1::StreamEventsResponse>* StreamEvents(
-      CallContext* context) override {
-    constexpr absl::string_view kMethod = "lengthwise.v1.WorkerService/StreamEvents";
-    return calls_.Open<grpc::ServerBidiReactor<v1::StreamEventsRequest, v1::StreamEventsResponse>>(
-        kMethod, context, nullptr,
-        [this, context, kMethod](const Caller& caller) -> absl::StatusOr<EventStream*> {
-          return EventStream::Start(
-              [this, context, kMethod](v1::StreamEventsRequest asked, std::string by,
-                                       Done<v1::StreamEventsResponse> done) {
-                // Even to forget them would keep the command loop.
-                if (asked.events_size() > kMaxEvents) return done(CheckEvents(asked));
-                MakeTextPrintable(asked);
-                // Only for the audit log: Store checks the lease again and answers with a refusal,
-                // and the stream continues.
-                if (audit_ != nullptr && !asked.events().empty()) {
-                  const absl::Status status =
-                      core_.lease_ids().Check(asked.lease_id(), asked.fencing_token(), by);
-                  if (!status.ok()) {
-                    audit_->Refuse(*context, kMethod, asked.events(0).trial(), status);
-                  }
-                }
-                const auto bytes = static_cast<int64_t>(asked.ByteSizeLong() +
-                                                        asked.events().size() * sizeof(v1::Event));
-                core_.loop().Post<v1::StreamEventsResponse>(
-                    [this, asked = std::move(asked), by = std::move(by)] {
-                      return core_.intake().Store(asked, by);
-                    },
-                    std::move(done), bytes);
-              },
-              streams_, caller.principal);
-        });
-  }
-
-  grpc::ServerReadReactor<v1::UploadArtifactRequest>* UploadArtifact(
-      CallContext* context, v1::UploadArtifactResponse* response) override {
-    return calls_.Open<grpc::ServerReadReactor<v1::UploadArtifactRequest>>(
-        "lengthwise.v1.WorkerService/UploadArtifact", context, nullptr,
-        [this, context](const Caller& caller) -> absl::StatusOr<ArtifactUpload*> {
-          return ArtifactUpload::Start(
-              *context, caller,
-              [this, by = caller.principal](const v1::UploadArtifactRequest::Header& header)
-                  -> absl::StatusOr<std::unique_ptr<ArtifactWriter>> {
-                RETURN_IF_ERROR(CheckArtifactHeader(header));
-                return core_.artifacts().Write(header, by);
-              },
-              uploads_, streams_);
-        });
-  }
-
-  grpc::ServerWriteReactor<v1::DownloadArtifactResponse>* DownloadArtifact(
-      CallContext* context, const v1::DownloadArtifactRequest* request) override {
-    return calls_.Push<v1::DownloadArtifactResponse>(
-        downloads_, context, request,
-        [this](const auto& asked,
-               const Caller& caller) -> absl::StatusOr<Next<v1::DownloadArtifactResponse>> {
-          RETURN_IF_ERROR(CheckTrialName("trial", asked.trial()));
-          RETURN_IF_ERROR(CheckSha256("sha256", asked.sha256()));
-          ASSIGN_OR_RETURN(auto opened, core_.artifacts().Open(asked, caller.principal));
-          const std::shared_ptr<ArtifactStore::Reader> bytes = std::move(opened);
-          return [bytes]() -> absl::StatusOr<std::optional<v1::DownloadArtifactResponse>> {
-            ASSIGN_OR_RETURN(std::string chunk, bytes->Next());
-            if (chunk.empty()) return std::nullopt;
-            v1::DownloadArtifactResponse response;
-            response.set_data(std::move(chunk));
-            return response;
-          };
-        });
-  }
-
-  UnaryReactor* SignTransfer(CallContext* context, const v1::SignTransferRequest* request,
-                             v1::SignTransferResponse* response) override {
-    return calls_.Serve(Work::kCheckpoints, context, request, response,
-                        [this](const auto& asked,
-                               const Caller& caller) -> absl::StatusOr<v1::SignTransferResponse> {
-                          RETURN_IF_ERROR(CheckTrialName("trial", asked.trial()));
-                          RETURN_IF_ERROR(CheckSha256("sha256", asked.sha256()));
-                          if (asked.direction() != v1::SignTransferRequest::PUT &&
-                              asked.direction() != v1::SignTransferRequest::GET) {
-                            return rpc::InvalidField(
-                                "direction",
-                                absl::StrCat("is ", asked.direction(), "; accepted: PUT or GET"));
-                          }
-                          return core_.artifacts().SignTransfer(asked, caller.principal);
-                        });
-  }
-
- private:
-  Core& core_;
-  TransferThreads& downloads_;
-  TransferThreads& uploads_;
-  OpenStreams& streams_;
-  AuditTrail* const audit_;
-  Calls& calls_;
-};
-
 }  // namespace
 
-std::unique_ptr<grpc::Service> NewWorkerService(Core& core, TransferThreads& downloads,
-                                                TransferThreads& uploads, OpenStreams& streams,
-                                                AuditTrail* audit, Calls& calls) {
-  return std::make_unique<WorkerService>(core, downloads, uploads, streams, audit, calls);
+std::unique_ptr<Service> NewWorkerService(Core& core, TransferThreads& downloads,
+                                          TransferThreads& uploads, AuditTrail* audit,
+                                          Calls& calls) {
+  auto service = std::make_unique<Service>(calls);
+  service->ServeBy<v1::SynchronizeRequest, v1::SynchronizeResponse>(
+      [&core, &calls](CallContext* context, const auto* request, auto* response) {
+        return calls.Serve(
+            request->wants_lease() ? Work::kLease : Work::kHeartbeat, context, request, response,
+            [&core, &calls, context](const auto& asked, const Caller& caller, auto done) {
+              v1::SynchronizeRequest call = TakeCall(asked);
+              absl::Status status = CheckCall(call);
+              if (!status.ok()) return done(status);
+              // Texts are stored and shown to people. They are not refused, because they may come
+              // from a library's error while the training is sound.
+              MakePrintable(call);
+              // gRPC keeps the context alive until the answer. While answers find no room, leases
+              // would be made in vain.
+              core.loop().Synchronize(
+                  std::move(call), caller.principal,
+                  [&calls, context, payer = PayerOf(*context, caller)] {
+                    AnswerBudget& answers = calls.streams().answers();
+                    return context->IsCancelled() ||
+                           !answers.CheckRoom(payer, MethodOf<v1::SynchronizeRequest>()).ok();
+                  },
+                  std::move(done));
+            });
+      });
+  service->Serve<v1::RegisterWorkerRequest, v1::RegisterWorkerResponse>(
+      Work::kMemory,
+      [](const auto& asked, const Caller&) -> absl::StatusOr<v1::RegisterWorkerResponse> {
+        RETURN_IF_ERROR(Leases::CheckVersion(asked.worker()));
+        return absl::FailedPreconditionError("workers of this version call Synchronize");
+      });
+  service->ServeBoth<v1::StreamEventsRequest, v1::StreamEventsResponse>(
+      [&core, &calls, audit](CallContext* context,
+                             const Caller& caller) -> absl::StatusOr<EventStream*> {
+        return EventStream::Start(
+            [&core, audit, context](v1::StreamEventsRequest asked, std::string by,
+                                    Done<v1::StreamEventsResponse> done) {
+              // Even to forget them would keep the command loop.
+              if (asked.events_size() > kMaxEvents) return done(CheckEvents(asked));
+              MakeTextPrintable(asked);
+              // Only for the audit log: Store checks the lease again and answers with a refusal,
+              // and the stream continues.
+              if (audit != nullptr && !asked.events().empty()) {
+                const absl::Status status =
+                    core.lease_ids().Check(asked.lease_id(), asked.fencing_token(), by);
+                if (!status.ok()) {
+                  audit->Refuse(*context, MethodOf<v1::StreamEventsRequest>(),
+                                asked.events(0).trial(), status);
+                }
+              }
+              const auto bytes = static_cast<int64_t>(asked.ByteSizeLong() +
+                                                      asked.events().size() * sizeof(v1::Event));
+              core.loop().Post<v1::StreamEventsResponse>(
+                  [&core, asked = std::move(asked), by = std::move(by)] {
+                    return core.intake().Store(asked, by);
+                  },
+                  std::move(done), bytes);
+            },
+            calls.streams(), caller.principal);
+      });
+  service->ServeRequests<v1::UploadArtifactRequest, v1::UploadArtifactResponse>(
+      [&core, &uploads, &calls](CallContext* context,
+                                const Caller& caller) -> absl::StatusOr<ArtifactUpload*> {
+        return ArtifactUpload::Start(
+            *context, caller,
+            [&core, by = caller.principal](const v1::UploadArtifactRequest::Header& header)
+                -> absl::StatusOr<std::unique_ptr<ArtifactWriter>> {
+              RETURN_IF_ERROR(CheckArtifactHeader(header));
+              return core.artifacts().Write(header, by);
+            },
+            uploads, calls.streams());
+      });
+  service->Push<v1::DownloadArtifactRequest, v1::DownloadArtifactResponse>(
+      downloads,
+      [&core](const auto& asked,
+              const Caller& caller) -> absl::StatusOr<Next<v1::DownloadArtifactResponse>> {
+        RETURN_IF_ERROR(CheckTrialName("trial", asked.trial()));
+        RETURN_IF_ERROR(CheckSha256("sha256", asked.sha256()));
+        ASSIGN_OR_RETURN(auto opened, core.artifacts().Open(asked, caller.principal));
+        const std::shared_ptr<ArtifactStore::Reader> bytes = std::move(opened);
+        return [bytes]() -> absl::StatusOr<std::optional<v1::DownloadArtifactResponse>> {
+          ASSIGN_OR_RETURN(std::string chunk, bytes->Next());
+          if (chunk.empty()) return std::nullopt;
+          v1::DownloadArtifactResponse response;
+          response.set_data(std::move(chunk));
+          return response;
+        };
+      });
+  service->Serve<v1::SignTransferRequest, v1::SignTransferResponse>(
+      Work::kCheckpoints,
+      [&core](const auto& asked, const Caller& caller) -> absl::StatusOr<v1::SignTransferResponse> {
+        RETURN_IF_ERROR(CheckTrialName("trial", asked.trial()));
+        RETURN_IF_ERROR(CheckSha256("sha256", asked.sha256()));
+        if (asked.direction() != v1::SignTransferRequest::PUT &&
+            asked.direction() != v1::SignTransferRequest::GET) {
+          return rpc::InvalidField(
+              "direction", absl::StrCat("is ", asked.direction(), "; accepted: PUT or GET"));
+        }
+        return core.artifacts().SignTransfer(asked, caller.principal);
+      });
+  return service;
 }
 
 }  // namespace lengthwise::server
