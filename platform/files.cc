@@ -47,16 +47,6 @@ bool StartWriteback(int descriptor, int64_t part) {
   return part == 0 || sync_file_range(descriptor, 0, start, SYNC_FILE_RANGE_WAIT_BEFORE) == 0;
 }
 
-absl::Status WriteAll(int descriptor, absl::string_view data, const std::string& path) {
-  while (!data.empty()) {
-    const ssize_t written = write(descriptor, data.data(), data.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return FileError(errno, "write", path);
-    data.remove_prefix(static_cast<size_t>(written));
-  }
-  return absl::OkStatus();
-}
-
 absl::Status CheckRegular(const struct stat& status, absl::string_view action,
                           const std::string& path) {
   if (S_ISREG(status.st_mode)) return absl::OkStatus();
@@ -170,18 +160,6 @@ absl::StatusOr<std::vector<std::string>> ListDirectory(const std::string& path) 
   }
   std::sort(names.begin(), names.end());
   return names;
-}
-
-absl::Status LinkFile(const std::string& from, const std::string& to) {
-  RETURN_IF_ERROR(DeleteFile(to));
-  LENGTHWISE_FAILPOINT_OR_RETURN("file.link.before");
-  if (link(from.c_str(), to.c_str()) != 0) {
-    return FileError(errno, absl::StrCat("link ", from, " as"), to);
-  }
-  LENGTHWISE_FAILPOINT("file.link.after");
-  absl::Status synced = SyncDirectory(DirectoryOf(to));
-  if (!synced.ok()) unlink(to.c_str());
-  return synced;
 }
 
 absl::Status DeleteFile(const std::string& path) {
@@ -324,21 +302,16 @@ absl::Status WriteFileAtomically(const std::string& path, absl::string_view data
 
 absl::Status CopyFile(const std::string& from, const std::string& to,
                       const std::function<void(absl::string_view)>& see) {
-  // Checked before creating `to`: an empty copy would be taken for the file.
-  RETURN_IF_ERROR(GetFileStatus(from).status());
-  const int descriptor = open(to.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-  if (descriptor < 0) return FileError(errno, "make", to);
+  ASSIGN_OR_RETURN(const std::unique_ptr<AtomicFile> copy, AtomicFile::Create(to));
   absl::Status written;
-  absl::Status status = ReadFileInChunks(from, [&](absl::string_view chunk) {
+  RETURN_IF_ERROR(ReadFileInChunks(from, [&](absl::string_view chunk) {
     if (see) see(chunk);
-    written = WriteAll(descriptor, chunk, to);
+    written = copy->Append(chunk);
     return written.ok();
-  });
-  if (status.ok()) status = written;
-  if (status.ok() && fsync(descriptor) != 0) status = FileError(errno, "sync", to);
-  if (close(descriptor) != 0 && status.ok()) status = FileError(errno, "write", to);
-  if (!status.ok()) unlink(to.c_str());
-  return status;
+  }));
+  RETURN_IF_ERROR(written);
+  RETURN_IF_ERROR(copy->Sync());
+  return copy->Rename();
 }
 
 absl::Status LinkOrCopyFile(const std::string& from, const std::string& to) {

@@ -53,10 +53,6 @@ absl::StatusOr<FileStatus> GetFileStatus(const std::string& path);
 // Returns the sorted names in a directory; empty if it does not exist.
 absl::StatusOr<std::vector<std::string>> ListDirectory(const std::string& path);
 
-// Hard-links a file durably, replacing any file at `to`. Fails on file systems without hard links;
-// copy the file instead.
-absl::Status LinkFile(const std::string& from, const std::string& to);
-
 // Deletes a file. OK if there is none.
 absl::Status DeleteFile(const std::string& path);
 // Deletes a directory with its contents, without following links. OK if there is none.
@@ -111,15 +107,15 @@ absl::Status DeleteTemporaryFilesOf(const std::string& path);
 
 absl::Status WriteFileAtomically(const std::string& path, absl::string_view data);
 
-// Backups copy many files and make them durable with one SyncFileSystem.
+// The names of copies are durable only after SyncDirectory. Backups copy many files and make them
+// durable with one SyncFileSystem.
 
-// Copies a file to a new one and passes its bytes to `see` in order. Durable only after
-// SyncFileSystem.
+// Copies a file as an AtomicFile, which only its owner can read, and passes its bytes to `see` in
+// order.
 absl::Status CopyFile(const std::string& from, const std::string& to,
                       const std::function<void(absl::string_view)>& see = nullptr);
 
-// Hard-links a file, or copies it if the file system does not support links. Durable only after
-// SyncFileSystem.
+// Hard-links a file to a new name, or copies it if the file system does not support links.
 absl::Status LinkOrCopyFile(const std::string& from, const std::string& to);
 
 // Makes all writes to the file system of `path` durable.

@@ -202,15 +202,9 @@ class Maker {
 
 absl::Status CopyTokens(const std::string& from, const std::string& to) {
   for (const absl::string_view file : {kTokensFile, kRequiresTokensFile}) {
-    const std::string copy = absl::StrCat(to, "/", file);
-    const absl::Status status = platform::CopyFile(absl::StrCat(from, "/", file), copy);
-    if (absl::IsNotFound(status)) continue;
-    if (!status.ok()) return status;
-    std::error_code error;
-    std::filesystem::permissions(
-        copy, std::filesystem::perms::owner_read | std::filesystem::perms::owner_write, error);
-    if (error)
-      return absl::UnavailableError(absl::StrCat("cannot protect ", copy, ": ", error.message()));
+    const absl::Status status =
+        platform::CopyFile(absl::StrCat(from, "/", file), absl::StrCat(to, "/", file));
+    if (!status.ok() && !absl::IsNotFound(status)) return status;
   }
   return absl::OkStatus();
 }

@@ -299,20 +299,16 @@ absl::Status DirectoryArtifactStore::Copy(const ArtifactId& from, const std::str
   ASSIGN_OR_RETURN(const auto manifest, WriteManifest(path, to, file.size, step));
   RETURN_IF_ERROR(manifest->Commit());
   LENGTHWISE_FAILPOINT_OR_RETURN("artifact.copy.before");
-  if (platform::LinkFile(old_path, path).ok()) {
-    const absl::Status known = Remember(path);
-    // If the store was unmounted meanwhile, the copy is below its mount point.
-    if (absl::Status mounted = CheckMounted(to.trial); !mounted.ok()) return mounted;
-    return known;
-  }
-
-  ASSIGN_OR_RETURN(const std::unique_ptr<Writer> writer, Write(to, file.size, step));
-  ASSIGN_OR_RETURN(const std::unique_ptr<Reader> reader, Open(from));
-  while (true) {
-    ASSIGN_OR_RETURN(const std::string chunk, reader->Next());
-    if (chunk.empty()) return writer->Finish();
-    RETURN_IF_ERROR(writer->Append(chunk));
-  }
+  absl::Status status = platform::DeleteFile(path);
+  if (status.ok()) status = platform::LinkOrCopyFile(old_path, path);
+  LENGTHWISE_FAILPOINT("artifact.copy.after");
+  if (status.ok()) status = platform::SyncDirectory(platform::DirectoryOf(path));
+  // After a failed sync, a later one may succeed although the name is lost.
+  if (!status.ok()) platform::DeleteFile(path).IgnoreError();
+  if (status.ok()) status = Remember(path);
+  // If the store was unmounted meanwhile, the copy is below its mount point.
+  RETURN_IF_ERROR(CheckMounted(to.trial));
+  return status;
 }
 
 absl::StatusOr<std::unique_ptr<ArtifactStore::Reader>> DirectoryArtifactStore::Open(

@@ -75,7 +75,7 @@ struct Failpoint {
 // Checkpoints in an object store take another way than files.
 bool OccursHere(const std::string& failpoint) {
   if (server::TestsRunOnS3() && failpoint != "artifact.tree.before") {  // it has other files, too
-    for (const char* of_files : {"artifact.", "upload.", "file.link.", "file.delete."}) {
+    for (const char* of_files : {"artifact.", "upload.", "file.delete."}) {
       if (absl::StartsWith(failpoint, of_files)) return false;
     }
     return true;

@@ -471,13 +471,16 @@ TEST(FailedSyncTest, RecreatesFilesAndDirectories) {
     until_ok([&] { return platform::CreateDirectories(directory + "/a/b"); });
     until_ok([&] { return platform::WriteFileAtomically(directory + "/a/b/file", "first"); });
     until_ok([&] { return platform::WriteFileAtomically(directory + "/a/b/file", "second"); });
-    until_ok([&] { return platform::LinkFile(directory + "/a/b/file", directory + "/a/linked"); });
-    until_ok([&] {
-      absl::Status status = platform::CopyFile(directory + "/a/b/file", directory + "/a/copied");
-      if (status.ok()) status = platform::SyncDirectory(directory + "/a");
-      if (!status.ok()) platform::DeleteFile(directory + "/a/copied").IgnoreError();
-      return status;
-    });
+    const std::string from = directory + "/a/b/file";
+    for (const std::string to : {directory + "/a/linked", directory + "/a/copied"}) {
+      until_ok([&] {
+        absl::Status status = to == directory + "/a/linked" ? platform::LinkOrCopyFile(from, to)
+                                                            : platform::CopyFile(from, to);
+        if (status.ok()) status = platform::SyncDirectory(directory + "/a");
+        if (!status.ok()) platform::DeleteFile(to).IgnoreError();
+        return status;
+      });
+    }
     disk.FailSyncs(0);
     disk.CutPower();
     disk.Restore(random);
