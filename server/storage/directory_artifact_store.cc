@@ -59,26 +59,20 @@ absl::Status DeleteIfEmpty(const std::string& path) {
 }
 
 // Deletes files of interrupted writers. Does not follow symbolic links. Keeps files with other
-// names.
+// names, and passes over directories that cannot be read: they are not of this store.
 absl::Status DeleteUnfinished(const std::string& root) {
-  ASSIGN_OR_RETURN(const auto experiments, platform::ListDirectory(root));
-  for (const std::string& experiment : experiments) {
-    const std::string experiment_path = absl::StrCat(root, "/", experiment);
-    if (!IsOwnDirectory(experiment_path)) continue;
-    const auto trials = platform::ListDirectory(experiment_path);
-    if (!trials.ok()) continue;  // not a directory of this store
-    for (const std::string& trial : *trials) {
-      const std::string trial_path = absl::StrCat(experiment_path, "/", trial);
-      if (!IsOwnDirectory(trial_path)) continue;
-      const auto files = platform::ListDirectory(trial_path);
-      if (!files.ok()) continue;
-      for (const std::string& file : *files) {
-        if (!IsTemporaryArtifactFile(file)) continue;
-        RETURN_IF_ERROR(platform::DeleteFile(absl::StrCat(trial_path, "/", file)));
-      }
-    }
+  namespace fs = std::filesystem;
+  std::error_code error;
+  fs::recursive_directory_iterator entry(root, fs::directory_options::skip_permission_denied,
+                                         error);
+  for (; !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
+    if (entry.depth() < 2) continue;
+    entry.disable_recursion_pending();
+    if (!IsTemporaryArtifactFile(entry->path().filename().string())) continue;
+    RETURN_IF_ERROR(platform::DeleteFile(entry->path().string()));
   }
-  return absl::OkStatus();
+  if (!error || error == std::errc::no_such_file_or_directory) return absl::OkStatus();
+  return platform::FileError(error.value(), "list", root);
 }
 
 // Reads an open file.
@@ -170,10 +164,7 @@ class ArtifactFileWriter : public ArtifactStore::Writer {
   bool IsThere() {
     if (!store_.Verify(id_, size_bytes_).ok()) return false;
     std::error_code error;
-    {
-      platform::MutexLock lock(store_.uploads_mutex_);
-      std::filesystem::last_write_time(path_, std::filesystem::file_time_type::clock::now(), error);
-    }
+    std::filesystem::last_write_time(path_, std::filesystem::file_time_type::clock::now(), error);
     // The process that wrote the file may have died before it synced the directory.
     return !error &&
            platform::SyncDirectory(std::filesystem::path(path_).parent_path().string()).ok();
@@ -440,7 +431,8 @@ bool DirectoryArtifactStore::DeleteUnusedUploads(absl::Duration age) {
   for (const std::string& file : *files) {
     if (!absl::EndsWith(file, kDataSuffix)) continue;
     const std::string path = absl::StrCat(uploads, "/", file);
-    platform::MutexLock lock(uploads_mutex_);
+    const auto lock = locks_.Own(path);
+    if (lock == nullptr) continue;
     std::error_code gone;
     const auto status = platform::GetFileStatus(path);
     if (std::filesystem::hard_link_count(path, gone) != 1 || gone || !status.ok() ||

@@ -92,9 +92,6 @@ class DirectoryArtifactStore : public ArtifactStore {
 
   const std::string directory_;
   const std::unique_ptr<SharedStore> shared_;  // null: checkpoints are in directory_
-  // Held from the check of an upload's age to the deletion or renewal that depends on it. Acquired
-  // before mutex_.
-  platform::Mutex uploads_mutex_;
   platform::Mutex mutex_;
   absl::flat_hash_map<std::string, Verified> verified_ ABSL_GUARDED_BY(mutex_);
   // Directories of experiments and trials that are durable.
