@@ -1,7 +1,13 @@
 #include "server/storage/artifact_store.h"
 
-#include <cstddef>
+#include <sys/stat.h>
 
+#include <cstddef>
+#include <filesystem>
+#include <set>
+#include <system_error>
+
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "platform/sha256.h"
 #include "platform/status_macros.h"
@@ -38,6 +44,40 @@ absl::Status BeingDeleted(absl::string_view name) {
 
 absl::Status BeingStored(absl::string_view name) {
   return absl::AbortedError(absl::StrCat(name, " is being stored"));
+}
+
+absl::StatusOr<ArtifactUsage> MeasureArtifacts(const std::string& directory) {
+  namespace fs = std::filesystem;
+  ArtifactUsage usage;
+  std::set<ino_t> seen;
+  std::error_code error;
+  fs::recursive_directory_iterator entry(directory, error);
+  for (; !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
+    struct stat status;
+    if (stat(entry->path().c_str(), &status) != 0 || !S_ISREG(status.st_mode)) continue;
+    // A file with two names occupies its space once.
+    if (status.st_nlink > 1 && !seen.insert(status.st_ino).second) continue;
+    usage.bytes += status.st_size;
+    if (entry->path().extension() == ".safetensors") ++usage.artifacts;
+  }
+  if (error && error != std::errc::no_such_file_or_directory) {
+    return platform::FileError(error.value(), "list", directory);
+  }
+  return usage;
+}
+
+std::optional<platform::DiskSpace> MeasureDiskElsewhere(const std::string& elsewhere) {
+  if (!absl::StartsWith(elsewhere, "/")) return std::nullopt;
+  auto disk = platform::GetDiskSpace(elsewhere);
+  if (!disk.ok()) return std::nullopt;
+  return *disk;
+}
+
+const platform::DiskSpace& FullerDisk(const platform::DiskSpace& a, const platform::DiskSpace& b) {
+  const auto share = [](const platform::DiskSpace& disk) {
+    return static_cast<double>(disk.free_bytes) / static_cast<double>(disk.size_bytes);
+  };
+  return share(b) < share(a) ? b : a;
 }
 
 absl::StatusOr<std::string> ArtifactDirectory(const std::string& root,

@@ -1,5 +1,7 @@
 #include "server/storage/backup.h"
 
+#include <sqlite3.h>
+
 #include <filesystem>
 #include <memory>
 #include <system_error>
@@ -26,6 +28,8 @@ namespace lengthwise::server {
 namespace {
 
 constexpr absl::string_view kUnfinishedPrefix = ".unfinished-";
+// Pages of the database between two reports of progress.
+constexpr int kPagesAtOnce = 1024;
 
 // The artifacts that trials of a database may resume from, the newest of each trial first.
 absl::StatusOr<std::vector<BackupManifest::Artifact>> NamedArtifacts(const std::string& database) {
@@ -95,12 +99,7 @@ class Maker {
   absl::Status Make() {
     RETURN_IF_ERROR(platform::CreateDirectories(directory_));
     const std::string database = absl::StrCat(directory_, "/", platform::kDatabaseFile);
-    RETURN_IF_ERROR(CopyDatabase(absl::StrCat(data_dir_, "/", platform::kDatabaseFile), database,
-                                 [&](int64_t copied, int64_t total) {
-                                   copied_ = copied;
-                                   total_ = total;
-                                   return Tell();
-                                 }));
+    RETURN_IF_ERROR(CopyDatabase(database));
     RETURN_IF_ERROR(CheckDatabase(database));
     RETURN_IF_ERROR(DescribeDatabase(database));
     RETURN_IF_ERROR(TakeArtifacts(database));
@@ -112,6 +111,40 @@ class Maker {
 
  private:
   bool Tell() { return progress_(copied_, total_); }
+
+  // Copies the database, as of one moment between the call and the first Tell, into a new file,
+  // whole and durable.
+  absl::Status CopyDatabase(const std::string& to) {
+    ASSIGN_OR_RETURN(const auto source,
+                     SqliteConnection::Open(absl::StrCat(data_dir_, "/", platform::kDatabaseFile),
+                                            /*read_only=*/true));
+    ASSIGN_OR_RETURN(const auto copy, SqliteConnection::Open(to, /*read_only=*/false));
+    // A read transaction pins the state. Without it, each commit of another connection would
+    // restart the copy.
+    RETURN_IF_ERROR(source->Execute("BEGIN; SELECT count(*) FROM sqlite_schema;"));
+    ASSIGN_OR_RETURN(const int64_t page_size, Number(source->Query("PRAGMA page_size")));
+
+    sqlite3_backup* backup =
+        sqlite3_backup_init(copy->database(), "main", source->database(), "main");
+    if (backup == nullptr) {
+      return SqliteError(sqlite3_errcode(copy->database()), copy->database(), to);
+    }
+    int code = SQLITE_OK;
+    bool wanted = true;
+    while (wanted && (code == SQLITE_OK || code == SQLITE_BUSY || code == SQLITE_LOCKED)) {
+      code = sqlite3_backup_step(backup, kPagesAtOnce) & 0xff;
+      total_ = sqlite3_backup_pagecount(backup) * page_size;
+      copied_ = total_ - sqlite3_backup_remaining(backup) * page_size;
+      wanted = Tell();
+    }
+    sqlite3_backup_finish(backup);
+    if (code != SQLITE_DONE && code != SQLITE_OK) {
+      return SqliteError(code, copy->database(), to);
+    }
+    if (!wanted) return absl::CancelledError("the backup was cancelled");
+    // A single file, without a log beside it.
+    return copy->Execute("PRAGMA journal_mode = DELETE");
+  }
 
   absl::Status DescribeDatabase(const std::string& database) {
     platform::Sha256 hash;
@@ -132,18 +165,24 @@ class Maker {
     }
     for (const BackupManifest::Artifact& artifact : named) {
       if (!Tell()) return absl::CancelledError("the backup was cancelled");
-      if (artifacts_.IsElsewhere(artifact.id.trial)) {
-        RETURN_IF_ERROR(List(artifact));
+      const bool is_elsewhere = artifacts_.IsElsewhere(artifact.id.trial);
+      // The bytes of a shared store are not read: it may be large.
+      const absl::Status whole =
+          is_elsewhere
+              ? artifacts_.VerifyQuickly(artifact.id, artifact.size_bytes, /*most_bytes=*/0)
+              : artifacts_.Verify(artifact.id, artifact.size_bytes);
+      if (absl::IsDataLoss(whole)) platform::LogError("left out of the backup: ", whole.message());
+      // Damaged, or deleted by retention since, such as the second-newest checkpoint of a trial
+      // that succeeded.
+      if (absl::IsDataLoss(whole) || absl::IsNotFound(whole)) {
+        if (!is_elsewhere) total_ -= artifact.size_bytes;
         continue;
       }
-      const size_t taken = manifest_.artifacts.size();
-      RETURN_IF_ERROR(Take(artifact));
-      // An artifact that is gone no longer counts for the total.
-      if (manifest_.artifacts.size() > taken) {
-        copied_ += artifact.size_bytes;
-      } else {
-        total_ -= artifact.size_bytes;
-      }
+      RETURN_IF_ERROR(whole);
+      (is_elsewhere ? manifest_.checkpoints_elsewhere : manifest_.artifacts).push_back(artifact);
+      if (is_elsewhere) continue;
+      RETURN_IF_ERROR(Take(artifact.id));
+      copied_ += artifact.size_bytes;
     }
     if (!manifest_.elsewhere.empty()) {
       platform::LogInfo("the backup lists ", manifest_.checkpoints_elsewhere.size(),
@@ -154,34 +193,12 @@ class Maker {
     return absl::OkStatus();
   }
 
-  // Lists a checkpoint of the shared store. Its bytes are not read: the store may be large.
-  absl::Status List(const BackupManifest::Artifact& artifact) {
-    const absl::Status there =
-        artifacts_.VerifyQuickly(artifact.id, artifact.size_bytes, /*most_bytes=*/0);
-    if (absl::IsNotFound(there)) return absl::OkStatus();  // as in Take
-    if (absl::IsDataLoss(there)) {
-      platform::LogError("not listed in the backup: ", there.message());
-      return absl::OkStatus();
-    }
-    if (there.ok()) manifest_.checkpoints_elsewhere.push_back(artifact);
-    return there;
-  }
-
-  absl::Status Take(const BackupManifest::Artifact& artifact) {
-    const absl::Status whole = artifacts_.Verify(artifact.id, artifact.size_bytes);
-    // Deleted by retention since, such as the second-newest checkpoint of a trial that succeeded.
-    if (absl::IsNotFound(whole)) return absl::OkStatus();
-    if (absl::IsDataLoss(whole)) {
-      platform::LogError("left out of the backup: ", whole.message());
-      return absl::OkStatus();
-    }
-    if (!whole.ok()) return whole;
+  absl::Status Take(const ArtifactId& id) {
     ASSIGN_OR_RETURN(const std::string relative,
-                     ArtifactPath(std::string(platform::kArtifactsDirectory), artifact.id));
+                     ArtifactPath(std::string(platform::kArtifactsDirectory), id));
     const std::string to = absl::StrCat(directory_, "/", relative);
     RETURN_IF_ERROR(platform::CreateDirectories(std::filesystem::path(to).parent_path().string()));
     RETURN_IF_ERROR(platform::LinkOrCopyFile(absl::StrCat(data_dir_, "/", relative), to));
-    manifest_.artifacts.push_back(artifact);
     const absl::Status beside =
         platform::LinkOrCopyFile(absl::StrCat(data_dir_, "/", ManifestPath(relative)),
                                  absl::StrCat(directory_, "/", ManifestPath(relative)));

@@ -1,4 +1,4 @@
-// A backup's manifest.json, described in backup.h, and the copy of its database.
+// A backup's manifest.json, described in backup.h.
 #ifndef LENGTHWISE_SERVER_STORAGE_BACKUP_MANIFEST_H_
 #define LENGTHWISE_SERVER_STORAGE_BACKUP_MANIFEST_H_
 
@@ -45,16 +45,6 @@ absl::Status WriteManifest(const std::string& backup, const BackupManifest& mani
 
 // NOT_FOUND if there is none; DATA_LOSS if it is damaged or names a file outside of the backup.
 absl::StatusOr<BackupManifest> ReadManifest(const std::string& backup);
-
-// Copies the database at `from`, as of one moment between the call and the first `progress`, into a
-// new file, whole and durable. `progress` is called with the bytes copied and the total; if it
-// returns false, the copy ends with CANCELLED. After CANCELLED or an error the caller must delete
-// `to`. Errors are those of storage.h.
-absl::Status CopyDatabase(const std::string& from, const std::string& to,
-                          const std::function<bool(int64_t copied, int64_t total)>& progress);
-
-// Reads the whole database at `path` and checks its structure. DATA_LOSS describes the damage.
-absl::Status CheckDatabase(const std::string& path);
 
 }  // namespace lengthwise::server
 

@@ -78,4 +78,18 @@ absl::StatusOr<std::string> DescribeUpgrade(const std::string& path) {
                       ", and older releases do not open it from then on; make a backup first");
 }
 
+absl::Status CheckDatabase(const std::string& path) {
+  // Opened for writing: a database that was not closed properly has a log to apply.
+  ASSIGN_OR_RETURN(const auto database, SqliteConnection::Open(path, /*read_only=*/false));
+  ASSIGN_OR_RETURN(const int64_t application, Number(database->Query("PRAGMA application_id")));
+  if (application != kApplicationId) {
+    return absl::DataLossError(absl::StrCat(path, " was not made by lengthwise_server"));
+  }
+  SqliteStatement check = database->Query("PRAGMA integrity_check(1)");
+  const std::string result = check.Step() ? check.String(0) : "";
+  RETURN_IF_ERROR(check.status());
+  if (result != "ok") return absl::DataLossError(absl::StrCat(path, " is damaged: ", result));
+  return absl::OkStatus();
+}
+
 }  // namespace lengthwise::server

@@ -46,6 +46,9 @@ absl::Status Migrate(SqliteConnection& connection);
 // be using it. Errors are those of SchemaVersion, and of a file that cannot be opened.
 absl::StatusOr<std::string> DescribeUpgrade(const std::string& path);
 
+// Reads the whole database at `path` and checks its structure. DATA_LOSS describes the damage.
+absl::Status CheckDatabase(const std::string& path);
+
 }  // namespace lengthwise::server
 
 #endif  // LENGTHWISE_SERVER_STORAGE_SQLITE_SCHEMA_H_
