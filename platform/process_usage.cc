@@ -6,36 +6,17 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <map>
-#include <sstream>
-#include <string>
 #include <system_error>
+
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 
 namespace lengthwise::platform {
 namespace {
 
-// Returns the time at which the machine was booted, in seconds since 1970.
-double BootTime() {
-  std::ifstream file("/proc/stat");
-  for (std::string line; std::getline(file, line);) {
-    if (line.rfind("btime ", 0) == 0) return std::strtod(line.c_str() + 6, nullptr);
-  }
-  return 0;
-}
-
-// Returns the seconds from the machine's boot to the process's start, from /proc/self/stat.
-double StartAfterBoot() {
-  std::ifstream file("/proc/self/stat");
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  // Skips the second field, the program's name in parentheses, which may contain spaces.
-  const size_t name_end = text.rfind(')');
-  if (name_end == std::string::npos) return 0;
-  std::istringstream fields(text.substr(name_end + 1));
-  std::string field;
-  for (int number = 3; number <= 22; ++number) fields >> field;  // proc(5): starttime is the 22nd
-  return std::strtod(field.c_str(), nullptr) / static_cast<double>(sysconf(_SC_CLK_TCK));
-}
+// Of this process, as its static objects are made.
+const absl::Time kStart = absl::Now();
 
 int64_t ResidentBytes() {
   std::ifstream file("/proc/self/statm");
@@ -67,7 +48,7 @@ ProcessUsage ReadProcessUsage() {
     usage.cpu_seconds = Seconds(resources.ru_utime) + Seconds(resources.ru_stime);
   }
   usage.resident_bytes = ResidentBytes();
-  usage.start_time_seconds = BootTime() + StartAfterBoot();
+  usage.start_time_seconds = absl::ToDoubleSeconds(kStart - absl::UnixEpoch());
   usage.open_files = OpenFiles();
   rlimit files = {};
   if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
