@@ -145,7 +145,9 @@ absl::Status DropCachedPages(const std::string& path) {
 absl::StatusOr<FileStatus> GetFileStatus(const std::string& path) {
   struct stat status;
   if (stat(path.c_str(), &status) != 0) return FileError(errno, "read", path);
-  return FileStatus{.size = status.st_size, .modified = absl::TimeFromTimespec(status.st_mtim)};
+  return FileStatus{.size = status.st_size,
+                    .modified = absl::TimeFromTimespec(status.st_mtim),
+                    .inode = status.st_ino};
 }
 
 absl::StatusOr<std::vector<std::string>> ListDirectory(const std::string& path) {

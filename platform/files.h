@@ -47,6 +47,8 @@ absl::Status DropCachedPages(const std::string& path);
 struct FileStatus {
   int64_t size = 0;
   absl::Time modified;
+  ino_t inode = 0;
+  bool operator==(const FileStatus&) const = default;
 };
 absl::StatusOr<FileStatus> GetFileStatus(const std::string& path);
 

@@ -13,7 +13,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "platform/files.h"
 #include "platform/sha256.h"
 #include "platform/status_macros.h"
 
@@ -108,11 +107,8 @@ absl::StatusOr<std::string> ReadTokenFile(const std::string& path) {
   return text;
 }
 
-TokenFile::Version TokenFile::VersionOf(const std::string& path) {
-  struct stat status;
-  if (stat(path.c_str(), &status) != 0) return {};
-  return {status.st_ino, status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec,
-          status.st_size};
+platform::FileStatus TokenFile::CurrentVersion() const {
+  return platform::GetFileStatus(path_).value_or(platform::FileStatus());
 }
 
 absl::StatusOr<std::unique_ptr<TokenFile>> TokenFile::Open(
@@ -120,14 +116,14 @@ absl::StatusOr<std::unique_ptr<TokenFile>> TokenFile::Open(
   std::unique_ptr<TokenFile> file(new TokenFile(path, std::move(warn)));
   platform::MutexLock lock(file->mutex_);
   // Taken before the content, so that a change in between triggers another reload.
-  file->version_ = file->reported_ = VersionOf(path);
+  file->version_ = file->reported_ = file->CurrentVersion();
   ASSIGN_OR_RETURN(file->token_, ReadTokenFile(path));
   return file;
 }
 
 std::string TokenFile::token() {
   platform::MutexLock lock(mutex_);
-  const Version version = VersionOf(path_);
+  const platform::FileStatus version = CurrentVersion();
   if (version == version_) return token_;
   absl::StatusOr<std::string> token = ReadTokenFile(path_);
   if (token.ok()) {

@@ -4,10 +4,7 @@
 #ifndef LENGTHWISE_RPC_TOKEN_H_
 #define LENGTHWISE_RPC_TOKEN_H_
 
-#include <sys/types.h>
-
 #include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -16,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "platform/files.h"
 #include "platform/mutex.h"
 
 namespace lengthwise::rpc {
@@ -72,24 +70,17 @@ class TokenFile {
   std::string token();
 
  private:
-  // Identifies the version of the file: differs for another file or other content.
-  struct Version {
-    ino_t inode = 0;
-    int64_t modified_ns = 0;
-    int64_t size = 0;
-    bool operator==(const Version&) const = default;
-  };
-
   TokenFile(std::string path, std::function<void(const std::string&)> warn)
       : path_(std::move(path)), warn_(std::move(warn)) {}
-  static Version VersionOf(const std::string& path);
+  // Differs for another file or other content.
+  platform::FileStatus CurrentVersion() const;
 
   const std::string path_;
   const std::function<void(const std::string&)> warn_;
   platform::Mutex mutex_;
-  Version version_ ABSL_GUARDED_BY(mutex_);  // of token_
+  platform::FileStatus version_ ABSL_GUARDED_BY(mutex_);  // of token_
   // The newest version that could not be used, or version_.
-  Version reported_ ABSL_GUARDED_BY(mutex_);
+  platform::FileStatus reported_ ABSL_GUARDED_BY(mutex_);
   std::string token_ ABSL_GUARDED_BY(mutex_);
 };
 
