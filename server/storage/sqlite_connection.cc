@@ -108,6 +108,11 @@ void SqliteStatement::BindText(int index, absl::string_view text) {
   Check(sqlite3_bind_text64(statement_, index, data, text.size(), SQLITE_STATIC, SQLITE_UTF8));
 }
 
+void SqliteStatement::BindBlob(int index, const SqliteBlob& blob) {
+  const char* data = blob.bytes.empty() ? "" : blob.bytes.data();
+  Check(sqlite3_bind_blob64(statement_, index, data, blob.bytes.size(), SQLITE_STATIC));
+}
+
 bool SqliteStatement::Step() {
   if (!status_.ok()) return false;
   const int code = sqlite3_step(statement_);
@@ -192,24 +197,13 @@ int SqliteConnection::AfterCommit(void* connection, sqlite3* /*database*/, const
   return SQLITE_OK;
 }
 
-sqlite3_stmt* SqliteConnection::Prepare(const char* sql, absl::Status& status) {
-  const auto found = statements_.find(sql);
-  if (found != statements_.end()) return found->second;
-  sqlite3_stmt* statement = nullptr;
-  const int code =
-      sqlite3_prepare_v3(database_, sql, -1, SQLITE_PREPARE_PERSISTENT, &statement, nullptr);
-  if (code != SQLITE_OK) {
-    status = Error(code);
-    return nullptr;
+SqliteStatement SqliteConnection::Prepare(const char* sql) {
+  sqlite3_stmt*& statement = statements_[sql];
+  int code = SQLITE_OK;
+  if (statement == nullptr) {
+    code = sqlite3_prepare_v3(database_, sql, -1, SQLITE_PREPARE_PERSISTENT, &statement, nullptr);
   }
-  statements_.emplace(sql, statement);
-  return statement;
-}
-
-void SqliteConnection::BindBlob(SqliteStatement& statement, int index, const SqliteBlob& blob) {
-  const char* data = blob.bytes.empty() ? "" : blob.bytes.data();
-  statement.Check(
-      sqlite3_bind_blob64(statement.statement_, index, data, blob.bytes.size(), SQLITE_STATIC));
+  return SqliteStatement(this, statement, code == SQLITE_OK ? absl::OkStatus() : Error(code));
 }
 
 absl::Status SqliteConnection::Execute(const std::string& sql) {

@@ -21,6 +21,11 @@ namespace lengthwise::server {
 
 class SqliteConnection;
 
+// Bytes that are not text. Must outlive the statement's last Step.
+struct SqliteBlob {
+  absl::string_view bytes;
+};
+
 // A running statement. The first error ends it and is kept: check status() after the last Step().
 class SqliteStatement {
  public:
@@ -60,6 +65,8 @@ class SqliteStatement {
       Check(sqlite3_bind_double(statement_, index, value));
     } else if constexpr (std::is_integral_v<T> || std::is_enum_v<T>) {
       Check(sqlite3_bind_int64(statement_, index, static_cast<int64_t>(value)));
+    } else if constexpr (std::is_same_v<T, SqliteBlob>) {
+      BindBlob(index, value);
     } else {
       BindText(index, value);
     }
@@ -82,6 +89,7 @@ class SqliteStatement {
       value = static_cast<T>(Int(column));
     }
   }
+  void BindBlob(int index, const SqliteBlob& blob);
   void BindText(int index, absl::string_view text);
   void Check(int code);
 
@@ -92,11 +100,6 @@ class SqliteStatement {
 
 // The first column of the first row; 0 without a row.
 absl::StatusOr<int64_t> Number(SqliteStatement query);
-
-// Bytes that are not text. Must outlive the statement's last Step.
-struct SqliteBlob {
-  absl::string_view bytes;
-};
 
 // Not thread-safe.
 class SqliteConnection {
@@ -156,8 +159,7 @@ class SqliteConnection {
   SqliteConnection(std::string path, sqlite3* database);
   absl::Status Error(int code);
   static int AfterCommit(void* connection, sqlite3* database, const char* name, int pages);
-  sqlite3_stmt* Prepare(const char* sql, absl::Status& status);
-  void BindBlob(SqliteStatement& statement, int index, const SqliteBlob& blob);
+  SqliteStatement Prepare(const char* sql);
 
   const std::string path_;
   sqlite3* const database_;
@@ -174,20 +176,10 @@ absl::Status SqliteError(int code, sqlite3* database, absl::string_view path);
 
 template <typename... Parameters>
 SqliteStatement SqliteConnection::Query(const char* sql, const Parameters&... parameters) {
-  absl::Status status;
-  sqlite3_stmt* prepared = Prepare(sql, status);
-  SqliteStatement statement(this, prepared, std::move(status));
-  if (prepared == nullptr) return statement;
+  SqliteStatement statement = Prepare(sql);
+  if (!statement.status().ok()) return statement;
   [[maybe_unused]] int index = 0;
-  [[maybe_unused]] const auto bind = [&](const auto& parameter) {
-    ++index;
-    if constexpr (std::is_same_v<std::decay_t<decltype(parameter)>, SqliteBlob>) {
-      BindBlob(statement, index, parameter);
-    } else {
-      statement.Bind(index, parameter);
-    }
-  };
-  (bind(parameters), ...);
+  (statement.Bind(++index, parameters), ...);
   return statement;
 }
 
