@@ -96,6 +96,7 @@ struct ArtifactId {
   std::string experiment;  // ids, not names
   std::string trial;
   std::string sha256;
+  bool operator==(const ArtifactId&) const = default;
 };
 
 // Stands in place of a trial for an experiment's files of examples. No trial has this id.

@@ -59,9 +59,7 @@ absl::StatusOr<std::vector<BackupManifest::Artifact>> NamedArtifacts(const std::
                                                 .sha256 = event.checkpoint().sha256()},
                                          .size_bytes = event.checkpoint().size_bytes()};
     // Two checkpoints may have the same bytes.
-    if (artifacts.empty() || !(artifacts.back().id.sha256 == artifact.id.sha256 &&
-                               artifacts.back().id.trial == artifact.id.trial &&
-                               artifacts.back().id.experiment == artifact.id.experiment)) {
+    if (artifacts.empty() || artifacts.back().id != artifact.id) {
       artifacts.push_back(std::move(artifact));
     }
   }
@@ -82,7 +80,7 @@ absl::StatusOr<std::vector<BackupManifest::Artifact>> NamedArtifacts(const std::
                            .size_bytes = file.bytes});
     }
   }
-  if (!experiments.status().ok()) return experiments.status();
+  RETURN_IF_ERROR(experiments.status());
   return artifacts;
 }
 

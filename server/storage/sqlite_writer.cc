@@ -300,17 +300,14 @@ absl::Status StorageWriter::DeleteRows(int64_t experiment) {
     return connection_.Run("DELETE FROM events WHERE experiment = ?1 AND position <= ?2",
                            experiment, last);
   }
-  const int64_t before = connection_.TotalChanges();
-  absl::Status status = connection_.Run(
-      "DELETE FROM trials WHERE key IN (SELECT key FROM trials WHERE experiment = ?1 "
-      "ORDER BY idx LIMIT ?2)",
-      experiment, kMostDeletedRows);
-  if (!status.ok() || connection_.TotalChanges() > before) return status;
-  status = connection_.Run(
-      "DELETE FROM packs WHERE key IN (SELECT key FROM packs WHERE experiment = ?1 "
-      "LIMIT ?2)",
-      experiment, kMostDeletedRows);
-  if (!status.ok() || connection_.TotalChanges() > before) return status;
+  for (const char* sql : {"DELETE FROM trials WHERE key IN (SELECT key FROM trials "
+                          "WHERE experiment = ?1 ORDER BY idx LIMIT ?2)",
+                          "DELETE FROM packs WHERE key IN (SELECT key FROM packs "
+                          "WHERE experiment = ?1 LIMIT ?2)"}) {
+    const int64_t before = connection_.TotalChanges();
+    absl::Status status = connection_.Run(sql, experiment, kMostDeletedRows);
+    if (!status.ok() || connection_.TotalChanges() > before) return status;
+  }
   // Last, because CleanUp finds the other rows through it.
   return connection_.Run("DELETE FROM experiments WHERE key = ?1", experiment);
 }
