@@ -99,7 +99,7 @@ absl::StatusOr<std::unique_ptr<S3Client>> OpenS3(const std::string& url, const S
   bucket.endpoint = options.endpoint.empty()
                         ? absl::StrCat("https://s3.", options.region, ".amazonaws.com")
                         : options.endpoint;
-  const S3Request any = {.method = "HEAD", .key = "", .query = {}, .headers = {}};
+  const S3Request any = {.method = "HEAD", .key = ""};
   const auto signable = PresignS3(bucket, options.credentials, any, absl::Minutes(1), absl::Now());
   if (!signable.ok()) {
     return absl::InvalidArgumentError(absl::StrCat("--s3_endpoint: ", signable.status().message()));
@@ -195,6 +195,7 @@ absl::StatusOr<S3Object> S3ArtifactStore::Head(const std::string& key) const {
   if (!IsLost(object.status())) return object;
   // Some stores answer 404 for a missing bucket, too.
   RETURN_IF_ERROR(CheckMark());
+  if (absl::IsNotFound(object.status())) Forget(key);
   return object;
 }
 
@@ -227,7 +228,7 @@ std::optional<S3ArtifactStore::Known> S3ArtifactStore::FindKnown(const std::stri
   return known == objects_.end() ? std::nullopt : std::optional<Known>(known->second);
 }
 
-void S3ArtifactStore::Forget(const std::string& key) {
+void S3ArtifactStore::Forget(const std::string& key) const {
   platform::MutexLock lock(mutex_);
   objects_.erase(key);
 }
@@ -374,20 +375,18 @@ absl::StatusOr<std::optional<SignedTransfer>> S3ArtifactStore::SignPut(const Art
     platform::MutexLock lock(mutex_);
     signed_.insert(key);
   }
-  ASSIGN_OR_RETURN(SignedTransfer put, client_->SignPut(key, id.sha256, options_.url_life));
+  ASSIGN_OR_RETURN(SignedTransfer put, client_->Sign(S3PutOnce(key, id.sha256), options_.url_life));
   return put;
 }
 
 absl::StatusOr<SignedTransfer> S3ArtifactStore::SignGet(const ArtifactId& id) {
   ASSIGN_OR_RETURN(const std::string key, KeyOf(id));
-  const absl::StatusOr<S3Object> object = Head(key);
-  if (absl::IsNotFound(object.status())) Forget(key);
-  RETURN_IF_ERROR(object.status());
+  ASSIGN_OR_RETURN(const S3Object object, Head(key));
   const std::optional<Known> known = FindKnown(key);
-  if (known.has_value() && known->etag == object->etag && known->is_damaged) {
+  if (known.has_value() && known->etag == object.etag && known->is_damaged) {
     return DamageOf(key);
   }
-  return client_->SignGet(key, options_.url_life);
+  return client_->Sign({.method = "GET", .key = key}, options_.url_life);
 }
 
 absl::Status S3ArtifactStore::Find(const ArtifactId& id) {
@@ -402,21 +401,19 @@ absl::Status S3ArtifactStore::Find(const ArtifactId& id) {
 absl::Status S3ArtifactStore::Verify(const ArtifactId& id, int64_t size_bytes) {
   if (id.trial == kDataFiles) return files_->Verify(id, size_bytes);
   ASSIGN_OR_RETURN(const std::string key, KeyOf(id));
-  const absl::StatusOr<S3Object> object = Head(key);
-  if (absl::IsNotFound(object.status())) Forget(key);
-  RETURN_IF_ERROR(object.status());
-  if (size_bytes > 0 && object->size != size_bytes) {
-    Update(*object, /*is_verified=*/false, /*is_damaged=*/false);
+  ASSIGN_OR_RETURN(const S3Object object, Head(key));
+  if (size_bytes > 0 && object.size != size_bytes) {
+    Update(object, /*is_verified=*/false, /*is_damaged=*/false);
     return absl::DataLossError(
-        absl::StrCat(key, " has ", object->size, " bytes instead of ", size_bytes));
+        absl::StrCat(key, " has ", object.size, " bytes instead of ", size_bytes));
   }
   const std::optional<Known> known = FindKnown(key);
-  if (known.has_value() && known->etag == object->etag) {
+  if (known.has_value() && known->etag == object.etag) {
     if (known->is_damaged) return DamageOf(key);
     if (known->is_verified) return absl::OkStatus();
   }
-  ASSIGN_OR_RETURN(const bool is_whole, HasChecksum(*object, id.sha256));
-  Update(*object, /*is_verified=*/is_whole, /*is_damaged=*/!is_whole);
+  ASSIGN_OR_RETURN(const bool is_whole, HasChecksum(object, id.sha256));
+  Update(object, /*is_verified=*/is_whole, /*is_damaged=*/!is_whole);
   return is_whole ? absl::OkStatus() : DamageOf(key);
 }
 

@@ -123,6 +123,7 @@ class S3ArtifactStore : public ArtifactStore {
   absl::Status CheckMark() const;
   // As CheckMark, but does not ask again within a second of an answer.
   absl::Status CheckMarkOnceASecond();
+  // Forgets an object that is missing.
   absl::StatusOr<S3Object> Head(const std::string& key) const;
   // UNAVAILABLE while the object is being deleted.
   absl::StatusOr<std::unique_ptr<NameLocks::Lock>> ShareObject(const std::string& key);
@@ -135,7 +136,7 @@ class S3ArtifactStore : public ArtifactStore {
   absl::StatusOr<bool> HasChecksum(const S3Object& object, const std::string& sha256) const;
   absl::Status AbsenceOf(const std::string& key) const;
   std::optional<Known> FindKnown(const std::string& key) const;
-  void Forget(const std::string& key);
+  void Forget(const std::string& key) const;
   // Adds an object. The caller holds it, so that it cannot have been deleted since it was seen.
   void Remember(const S3Object& object, bool is_verified);
   // Changes what is known of an object, if it is still known.

@@ -67,11 +67,10 @@ std::string S3Client::Url() const {
 absl::StatusOr<platform::HttpResponse> S3Client::SendOnce(const S3Request& request,
                                                           absl::string_view body,
                                                           absl::Duration timeout) const {
-  ASSIGN_OR_RETURN(const std::string url,
-                   PresignS3(bucket_, credentials_, request, kOwnLife, absl::Now()));
+  ASSIGN_OR_RETURN(const SignedTransfer transfer, Sign(request, kOwnLife));
   return http_->Send({.method = request.method,
-                      .url = url,
-                      .headers = request.headers,
+                      .url = transfer.url,
+                      .headers = transfer.headers,
                       .body = body,
                       .timeout = timeout,
                       .take = nullptr,
@@ -94,26 +93,14 @@ absl::StatusOr<platform::HttpResponse> S3Client::Send(const S3Request& request,
   }
 }
 
-absl::StatusOr<SignedTransfer> S3Client::SignPut(const std::string& key, const std::string& sha256,
-                                                 absl::Duration life) const {
-  S3Request request = S3PutOnce(key, sha256);
-  SignedTransfer transfer;
-  ASSIGN_OR_RETURN(transfer.url, PresignS3(bucket_, credentials_, request, life, absl::Now()));
-  transfer.headers = std::move(request.headers);
-  return transfer;
-}
-
-absl::StatusOr<SignedTransfer> S3Client::SignGet(const std::string& key,
-                                                 absl::Duration life) const {
-  const S3Request request = {.method = "GET", .key = key, .query = {}, .headers = {}};
-  SignedTransfer transfer;
-  ASSIGN_OR_RETURN(transfer.url, PresignS3(bucket_, credentials_, request, life, absl::Now()));
-  return transfer;
+absl::StatusOr<SignedTransfer> S3Client::Sign(const S3Request& request, absl::Duration life) const {
+  ASSIGN_OR_RETURN(const std::string url,
+                   PresignS3(bucket_, credentials_, request, life, absl::Now()));
+  return SignedTransfer{.url = url, .headers = request.headers};
 }
 
 absl::StatusOr<S3Object> S3Client::Head(const std::string& key) const {
-  ASSIGN_OR_RETURN(const platform::HttpResponse response,
-                   Send({.method = "HEAD", .key = key, .query = {}, .headers = {}}));
+  ASSIGN_OR_RETURN(const platform::HttpResponse response, Send({.method = "HEAD", .key = key}));
   S3Object object = {.key = key,
                      .etag = EtagOf(response.Header("etag")),
                      .sha256 = response.Header("x-amz-meta-sha256")};
@@ -129,7 +116,6 @@ absl::StatusOr<std::string> S3Client::Read(const std::string& key, int64_t offse
       platform::HttpResponse response,
       Send({.method = "GET",
             .key = key,
-            .query = {},
             .headers = {{"range", absl::StrCat("bytes=", offset, "-", offset + count - 1)}}}));
   if (static_cast<int64_t>(response.body.size()) > count) {
     return absl::UnavailableError(absl::StrCat("the store ignores the range of a GET of ", key));
@@ -143,15 +129,13 @@ absl::Status S3Client::PutOnce(const std::string& key, absl::string_view bytes,
 }
 
 absl::Status S3Client::Replace(const std::string& key, absl::string_view bytes) {
-  return Send({.method = "PUT", .key = key, .query = {}, .headers = {}}, bytes).status();
+  return Send({.method = "PUT", .key = key}, bytes).status();
 }
 
 absl::StatusOr<std::string> S3Client::Copy(const std::string& from, const std::string& to,
                                            absl::Duration timeout) {
-  const S3Request request = {.method = "PUT",
-                             .key = to,
-                             .query = {},
-                             .headers = {{"x-amz-copy-source", S3CopySource(bucket_, from)}}};
+  const S3Request request = {
+      .method = "PUT", .key = to, .headers = {{"x-amz-copy-source", S3CopySource(bucket_, from)}}};
   const absl::StatusOr<platform::HttpResponse> response = SendOnce(request, "", timeout);
   if (!response.ok()) return absl::UnavailableError(response.status().message());
   if (response->status == 400) {
@@ -169,8 +153,7 @@ absl::StatusOr<std::string> S3Client::Copy(const std::string& from, const std::s
 }
 
 absl::Status S3Client::Delete(const std::string& key) {
-  const absl::Status status =
-      Send({.method = "DELETE", .key = key, .query = {}, .headers = {}}).status();
+  const absl::Status status = Send({.method = "DELETE", .key = key}).status();
   return absl::IsNotFound(status) ? absl::OkStatus() : status;
 }
 
@@ -179,8 +162,7 @@ absl::Status S3Client::List(const std::string& prefix,
   const std::string root = bucket_.prefix.empty() ? "" : absl::StrCat(bucket_.prefix, "/");
   S3Request request = {.method = "GET",
                        .key = "",
-                       .query = {{"list-type", "2"}, {"prefix", absl::StrCat(root, prefix)}},
-                       .headers = {}};
+                       .query = {{"list-type", "2"}, {"prefix", absl::StrCat(root, prefix)}}};
   while (true) {
     ASSIGN_OR_RETURN(const platform::HttpResponse page, Send(request));
     pugi::xml_document document;

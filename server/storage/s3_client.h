@@ -39,9 +39,8 @@ class S3Client {
   // "s3://bucket/prefix".
   std::string Url() const;
 
-  absl::StatusOr<SignedTransfer> SignPut(const std::string& key, const std::string& sha256,
-                                         absl::Duration life) const;
-  absl::StatusOr<SignedTransfer> SignGet(const std::string& key, absl::Duration life) const;
+  // Signs a request that somebody else sends.
+  absl::StatusOr<SignedTransfer> Sign(const S3Request& request, absl::Duration life) const;
 
   absl::StatusOr<S3Object> Head(const std::string& key) const;
   // Bytes [offset, offset + count) of an object, fewer at its end.

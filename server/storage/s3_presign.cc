@@ -118,7 +118,6 @@ std::string S3CopySource(const S3Bucket& bucket, absl::string_view key) {
 S3Request S3PutOnce(absl::string_view key, absl::string_view sha256) {
   return {.method = "PUT",
           .key = std::string(key),
-          .query = {},
           .headers = {{"if-none-match", "*"},
                       {"x-amz-checksum-sha256", absl::Base64Escape(absl::HexStringToBytes(sha256))},
                       {"x-amz-meta-sha256", std::string(sha256)}}};

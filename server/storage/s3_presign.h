@@ -39,9 +39,9 @@ struct S3Bucket {
 struct S3Request {
   std::string method;  // "GET", "HEAD", "PUT", "DELETE"
   std::string key;     // below the prefix; empty: the bucket itself, without the prefix
-  std::map<std::string, std::string> query;
+  std::map<std::string, std::string> query = {};
   // Names in lower case, without host. The request must carry exactly these, with these values.
-  std::map<std::string, std::string> headers;
+  std::map<std::string, std::string> headers = {};
 };
 
 // `life` is from 1 s to 7 days, which stores accept. INVALID_ARGUMENT for an endpoint that is not a

@@ -43,9 +43,10 @@ class ObjectTransferTest : public ConnectionTest {
       response.set_stored(true);
       return grpc::Status::OK;
     }
-    const auto transfer = is_put
-                              ? client_->SignPut(request.sha256(), request.sha256(), absl::Hours(1))
-                              : client_->SignGet(request.sha256(), absl::Hours(1));
+    const auto transfer =
+        is_put
+            ? client_->Sign(server::S3PutOnce(request.sha256(), request.sha256()), absl::Hours(1))
+            : client_->Sign({.method = "GET", .key = request.sha256()}, absl::Hours(1));
     response.set_url(transfer->url);
     response.mutable_headers()->insert(transfer->headers.begin(), transfer->headers.end());
     return grpc::Status::OK;
