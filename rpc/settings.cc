@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <iterator>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "catalogue/suggestion.h"
@@ -20,13 +21,6 @@ namespace {
 constexpr char kFileVariable[] = "LENGTHWISE_CONFIG";
 
 bool IsPath(const SettingKind& kind) { return absl::string_view(kind.type) == "PATH"; }
-
-const SettingKind* FindKind(absl::string_view name) {
-  for (const SettingKind& kind : kSettings) {
-    if (name == kind.name) return &kind;
-  }
-  return nullptr;
-}
 
 std::string Of(const char* text) { return text == nullptr ? "" : text; }
 
@@ -59,7 +53,7 @@ absl::StatusOr<std::map<std::string, std::string>> ReadSettings(const std::strin
     }
     for (const auto& entry : root) {
       const std::string name = entry.first.as<std::string>();
-      if (FindKind(name) == nullptr) {
+      if (!absl::c_linear_search(names, name)) {
         return Wrong(
             file, entry.first.Mark(),
             absl::StrCat("unknown setting \"", name, "\"", catalogue::Suggestion(name, names)));

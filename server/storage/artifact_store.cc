@@ -38,14 +38,6 @@ bool IsLost(const absl::Status& status) {
          absl::IsInvalidArgument(status);  // no artifact can have such a name
 }
 
-absl::Status BeingDeleted(absl::string_view name) {
-  return absl::UnavailableError(absl::StrCat(name, " is being deleted; try again"));
-}
-
-absl::Status BeingStored(absl::string_view name) {
-  return absl::AbortedError(absl::StrCat(name, " is being stored"));
-}
-
 absl::StatusOr<ArtifactUsage> MeasureArtifacts(const std::string& directory) {
   namespace fs = std::filesystem;
   ArtifactUsage usage;

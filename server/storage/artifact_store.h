@@ -21,6 +21,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "platform/files.h"
@@ -45,18 +46,22 @@ class NameLocks {
     const std::string name_;
   };
 
-  // For those who store. Null while somebody owns the name.
-  std::unique_ptr<Lock> Share(const std::string& name) {
+  // For those who store. UNAVAILABLE while somebody owns the name.
+  absl::StatusOr<std::unique_ptr<Lock>> Share(const std::string& name) {
     platform::MutexLock lock(mutex_);
     int& holders = holders_[name];
-    if (holders < 0) return nullptr;
+    if (holders < 0) {
+      return absl::UnavailableError(absl::StrCat(name, " is being deleted; try again"));
+    }
     ++holders;
     return std::make_unique<Lock>(*this, name);
   }
-  // For the one who deletes. Null while others hold the name.
-  std::unique_ptr<Lock> Own(const std::string& name) {
+  // For the one who deletes. ABORTED while others hold the name.
+  absl::StatusOr<std::unique_ptr<Lock>> Own(const std::string& name) {
     platform::MutexLock lock(mutex_);
-    if (!holders_.try_emplace(name, -1).second) return nullptr;
+    if (!holders_.try_emplace(name, -1).second) {
+      return absl::AbortedError(absl::StrCat(name, " is being stored"));
+    }
     return std::make_unique<Lock>(*this, name);
   }
 
@@ -230,7 +235,8 @@ class ArtifactStore {
   virtual absl::Status DeleteExperiment(const std::string& experiment, const Decision& goes) = 0;
   // While the result lives, DeleteExperiment deletes nothing. Null if it is deleting.
   std::unique_ptr<NameLocks::Lock> Hold(const std::string& experiment) {
-    return locks_.Share(experiment);
+    auto lock = locks_.Share(experiment);
+    return lock.ok() ? *std::move(lock) : nullptr;
   }
   // Deletes uploaded files of examples that are older than `age` and that no experiment uses. On a
   // file system without hard links experiments have their own copies, so all such uploads go. At
@@ -241,10 +247,6 @@ class ArtifactStore {
   // By the artifact's path, or the experiment's id.
   NameLocks locks_;
 };
-
-// Errors of a name that is taken.
-absl::Status BeingDeleted(absl::string_view name);
-absl::Status BeingStored(absl::string_view name);
 
 }  // namespace lengthwise::server
 

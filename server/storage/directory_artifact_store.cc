@@ -126,8 +126,7 @@ class ArtifactFileWriter : public ArtifactStore::Writer {
                                               ", but the header announced ", id_.sha256,
                                               "; send it again"));
     }
-    const auto lock = store_.locks_.Share(path_);
-    if (lock == nullptr) return BeingDeleted(path_);
+    ASSIGN_OR_RETURN(const auto lock, store_.locks_.Share(path_));
     if (id_.trial == kDataFiles && IsThere()) return store_.Remember(path_);
     RETURN_IF_ERROR(store_.CheckMounted(id_.trial));
     absl::Status status = Commit();
@@ -282,8 +281,7 @@ absl::Status DirectoryArtifactStore::Copy(const ArtifactId& from, const std::str
   ASSIGN_OR_RETURN(const std::string old_path, PathOf(from));
   ASSIGN_OR_RETURN(const std::string path, PathOf(to));
   RETURN_IF_ERROR(Verify(from));
-  const auto lock = locks_.Share(path);
-  if (lock == nullptr) return BeingDeleted(path);
+  ASSIGN_OR_RETURN(const auto lock, locks_.Share(path));
   ASSIGN_OR_RETURN(const auto file, platform::GetFileStatus(old_path),
                    UnlessUnmounted(from.trial, _));
   RETURN_IF_ERROR(MakeDirectory(to));
@@ -363,8 +361,7 @@ absl::StatusOr<std::vector<std::string>> DirectoryArtifactStore::List(
 absl::Status DirectoryArtifactStore::Delete(const ArtifactId& id, const Decision& goes) {
   ASSIGN_OR_RETURN(const std::string path, PathOf(id));
   RETURN_IF_ERROR(CheckMounted(id.trial));
-  const auto lock = locks_.Own(path);
-  if (lock == nullptr) return BeingStored(path);
+  ASSIGN_OR_RETURN(const auto lock, locks_.Own(path));
   ASSIGN_OR_RETURN(const bool is_deleted, goes());
   return is_deleted ? DeleteFiles(path) : absl::OkStatus();
 }
@@ -393,8 +390,7 @@ absl::Status DirectoryArtifactStore::DeleteExperiment(const std::string& experim
                                                       const Decision& goes) {
   LENGTHWISE_FAILPOINT("artifact.tree.before");
   RETURN_IF_ERROR(CheckMounted(""));
-  const auto lock = locks_.Own(experiment);
-  if (lock == nullptr) return BeingStored(experiment);
+  ASSIGN_OR_RETURN(const auto lock, locks_.Own(experiment));
   for (const std::string& root : {directory_, CheckpointsRoot()}) {
     ASSIGN_OR_RETURN(const std::string path, ArtifactDirectory(root, experiment));
     ASSIGN_OR_RETURN(bool is_deleted, goes());
@@ -432,7 +428,7 @@ bool DirectoryArtifactStore::DeleteUnusedUploads(absl::Duration age) {
     if (!absl::EndsWith(file, kDataSuffix)) continue;
     const std::string path = absl::StrCat(uploads, "/", file);
     const auto lock = locks_.Own(path);
-    if (lock == nullptr) continue;
+    if (!lock.ok()) continue;
     std::error_code gone;
     const auto status = platform::GetFileStatus(path);
     if (std::filesystem::hard_link_count(path, gone) != 1 || gone || !status.ok() ||

@@ -215,13 +215,6 @@ absl::Status S3ArtifactStore::CheckMarkOnceASecond() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::unique_ptr<NameLocks::Lock>> S3ArtifactStore::ShareObject(
-    const std::string& key) {
-  auto lock = locks_.Share(key);
-  if (lock == nullptr) return BeingDeleted(key);
-  return lock;
-}
-
 std::optional<S3ArtifactStore::Known> S3ArtifactStore::FindKnown(const std::string& key) const {
   platform::MutexLock lock(mutex_);
   const auto known = objects_.find(key);
@@ -325,7 +318,7 @@ class S3ArtifactStore::RelayWriter : public ArtifactStore::Writer {
                                               ", but the header announced ", sha256_,
                                               "; send it again"));
     }
-    ASSIGN_OR_RETURN(const auto lock, store_.ShareObject(key_));
+    ASSIGN_OR_RETURN(const auto lock, store_.locks_.Share(key_));
     ASSIGN_OR_RETURN(const bool was_stored, store_.IsStored(key_, sha256_, size_bytes_));
     if (was_stored) return absl::OkStatus();
     ASSIGN_OR_RETURN(const absl::string_view bytes, file_->Map(size_bytes_));
@@ -365,7 +358,7 @@ absl::StatusOr<std::unique_ptr<ArtifactStore::Writer>> S3ArtifactStore::Write(co
 absl::StatusOr<std::optional<SignedTransfer>> S3ArtifactStore::SignPut(const ArtifactId& id,
                                                                        int64_t size_bytes) {
   ASSIGN_OR_RETURN(const std::string key, KeyOf(id));
-  ASSIGN_OR_RETURN(const auto object_lock, ShareObject(key));
+  ASSIGN_OR_RETURN(const auto object_lock, locks_.Share(key));
   ASSIGN_OR_RETURN(const bool is_stored, IsStored(key, id.sha256, size_bytes));
   if (is_stored) {
     LENGTHWISE_FAILPOINT("object.stored.after");
@@ -392,7 +385,7 @@ absl::StatusOr<SignedTransfer> S3ArtifactStore::SignGet(const ArtifactId& id) {
 absl::Status S3ArtifactStore::Find(const ArtifactId& id) {
   if (id.trial == kDataFiles) return files_->Find(id);
   ASSIGN_OR_RETURN(const std::string key, KeyOf(id));
-  ASSIGN_OR_RETURN(const auto object_lock, ShareObject(key));
+  ASSIGN_OR_RETURN(const auto object_lock, locks_.Share(key));
   ASSIGN_OR_RETURN(const S3Object object, Head(key));
   Remember(object, /*is_verified=*/false);
   return absl::OkStatus();
@@ -441,7 +434,7 @@ absl::Status S3ArtifactStore::Copy(const ArtifactId& from, const std::string& ex
   const std::optional<Known> known = FindKnown(old_key);
   if (!known.has_value()) return AbsenceOf(old_key);
   if (known->is_damaged) return DamageOf(old_key);
-  ASSIGN_OR_RETURN(const auto object_lock, ShareObject(key));
+  ASSIGN_OR_RETURN(const auto object_lock, locks_.Share(key));
   {
     // The store may copy after the wait is over. Whoever gives the trial up deletes the copy.
     platform::MutexLock lock(mutex_);
@@ -532,24 +525,21 @@ absl::StatusOr<ArtifactUsage> S3ArtifactStore::Usage(const std::string& experime
 absl::Status S3ArtifactStore::Delete(const ArtifactId& id, const Decision& goes) {
   if (id.trial == kDataFiles) return files_->Delete(id, goes);
   ASSIGN_OR_RETURN(const std::string key, KeyOf(id));
-  const auto lock = locks_.Own(key);
-  if (lock == nullptr) return BeingStored(key);
+  ASSIGN_OR_RETURN(const auto lock, locks_.Own(key));
   ASSIGN_OR_RETURN(const bool is_deleted, goes());
   return is_deleted ? DeleteObject(key) : absl::OkStatus();
 }
 
 absl::Status S3ArtifactStore::DeleteExperiment(const std::string& experiment,
                                                const Decision& goes) {
-  const auto lock = locks_.Own(experiment);
-  if (lock == nullptr) return BeingStored(experiment);
+  ASSIGN_OR_RETURN(const auto lock, locks_.Own(experiment));
   RETURN_IF_ERROR(files_->DeleteExperiment(experiment, goes));
   ASSIGN_OR_RETURN(const std::string prefix, PrefixOf(experiment));
   const std::vector<std::string> keys = KeysBelow(prefix);
   std::atomic<size_t> next = 0;
   const auto work = [&]() -> absl::Status {
     for (size_t i = next++; i < keys.size(); i = next++) {
-      const auto key_lock = locks_.Own(keys[i]);
-      if (key_lock == nullptr) return BeingStored(keys[i]);
+      ASSIGN_OR_RETURN(const auto key_lock, locks_.Own(keys[i]));
       ASSIGN_OR_RETURN(const bool is_deleted, goes());
       if (!is_deleted) return absl::OkStatus();
       RETURN_IF_ERROR(DeleteObject(keys[i]));

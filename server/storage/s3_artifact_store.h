@@ -125,8 +125,6 @@ class S3ArtifactStore : public ArtifactStore {
   absl::Status CheckMarkOnceASecond();
   // Forgets an object that is missing.
   absl::StatusOr<S3Object> Head(const std::string& key) const;
-  // UNAVAILABLE while the object is being deleted.
-  absl::StatusOr<std::unique_ptr<NameLocks::Lock>> ShareObject(const std::string& key);
   // Asks the store whether it has the whole, undamaged artifact, which is then remembered. Deletes
   // an object of this name with other bytes: nobody can use it, and it keeps the artifact from
   // being stored. The caller holds the object.
