@@ -3,10 +3,10 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 #include <limits>
+#include <set>
 #include <system_error>
 #include <utility>
 
@@ -309,16 +309,15 @@ absl::StatusOr<std::unique_ptr<ArtifactStore::Reader>> DirectoryArtifactStore::O
 }
 
 absl::StatusOr<std::vector<std::string>> DirectoryArtifactStore::ListExperiments() const {
-  ASSIGN_OR_RETURN(std::vector<std::string> names, platform::ListDirectory(directory_));
-  if (shared_ == nullptr) return names;
-  RETURN_IF_ERROR(shared_->Check());
-  ASSIGN_OR_RETURN(const auto shared, platform::ListDirectory(shared_->directory()));
-  for (const std::string& name : shared) {
-    if (IsOwnDirectory(absl::StrCat(shared_->directory(), "/", name))) names.push_back(name);
+  RETURN_IF_ERROR(CheckMounted(""));
+  std::set<std::string> names;
+  for (const std::string& root : {directory_, CheckpointsRoot()}) {
+    ASSIGN_OR_RETURN(const auto listed, platform::ListDirectory(root));
+    for (const std::string& name : listed) {
+      if (IsOwnDirectory(absl::StrCat(root, "/", name))) names.insert(name);
+    }
   }
-  std::sort(names.begin(), names.end());
-  names.erase(std::unique(names.begin(), names.end()), names.end());
-  return names;
+  return std::vector<std::string>(names.begin(), names.end());
 }
 
 absl::StatusOr<ArtifactUsage> DirectoryArtifactStore::Usage(const std::string& experiment) const {

@@ -110,9 +110,10 @@ absl::StatusOr<std::unique_ptr<platform::FileLock>> Lock(const std::string& dire
                       "(Lustre: mount option flock)");
 }
 
-absl::StatusOr<std::string> ReadIfAny(const std::string& path) {
+// nullopt if there is no file.
+absl::StatusOr<std::optional<std::string>> ReadIfAny(const std::string& path) {
   absl::StatusOr<std::string> text = platform::ReadFile(path);
-  if (absl::IsNotFound(text.status())) return "";
+  if (absl::IsNotFound(text.status())) return std::nullopt;
   return text;
 }
 
@@ -151,11 +152,7 @@ absl::StatusOr<std::unique_ptr<SharedStore>> SharedStore::Open(const Options& op
   }
   ASSIGN_OR_RETURN(std::unique_ptr<platform::FileLock> lock, Lock(directory));
 
-  std::error_code missing;
-  std::optional<std::string> old_mark;
-  if (std::filesystem::exists(mark, missing)) {
-    ASSIGN_OR_RETURN(old_mark, ReadIfAny(mark));
-  }
+  ASSIGN_OR_RETURN(const std::optional<std::string> old_mark, ReadIfAny(mark));
   ASSIGN_OR_RETURN(const std::string text,
                    NextMark(directory, options.data_dir, old_mark, options.take_over));
   // If two servers mark a new directory where locks work only within a machine (Lustre's
@@ -169,7 +166,8 @@ absl::StatusOr<std::unique_ptr<SharedStore>> SharedStore::Open(const Options& op
 absl::StatusOr<std::string> NextMark(const std::string& place, const std::string& data_dir,
                                      const std::optional<std::string>& old_mark, bool take_over) {
   const std::string keys = absl::StrCat(data_dir, "/", kKeys);
-  ASSIGN_OR_RETURN(const std::string known, ReadIfAny(keys));
+  ASSIGN_OR_RETURN(const std::optional<std::string> read, ReadIfAny(keys));
+  const std::string known = read.value_or("");
   const std::string key = Member(old_mark.value_or(""), "key");
   const bool is_ours =
       !key.empty() && (key == Member(known, "key") || key == Member(known, "next_key"));
@@ -216,10 +214,9 @@ absl::Status SharedStore::Check() const {
 
 absl::Status CheckNeedsNoSharedStore(const std::string& data_dir) {
   const std::string path = absl::StrCat(data_dir, "/", kKeys);
-  ASSIGN_OR_RETURN(const std::string text, ReadIfAny(path));
-  std::error_code error;
-  if (!std::filesystem::exists(path, error)) return absl::OkStatus();
-  const std::string directory = Member(text, "directory");
+  ASSIGN_OR_RETURN(const std::optional<std::string> text, ReadIfAny(path));
+  if (!text.has_value()) return absl::OkStatus();
+  const std::string directory = Member(*text, "directory");
   return absl::FailedPreconditionError(absl::StrCat(
       "the checkpoints of ", data_dir, " are in ", directory.empty() ? "a shared store" : directory,
       "; start the server with --artifacts",
