@@ -72,23 +72,15 @@ const platform::DiskSpace& FullerDisk(const platform::DiskSpace& a, const platfo
   return share(b) < share(a) ? b : a;
 }
 
-absl::StatusOr<std::string> ArtifactDirectory(const std::string& root,
-                                              absl::string_view experiment) {
-  if (!IsResourceId(experiment)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("\"", experiment, "\" cannot name a directory of artifacts"));
-  }
-  return absl::StrCat(root, "/", DirectoryName(experiment));
-}
-
 absl::StatusOr<std::string> ArtifactDirectory(const std::string& root, absl::string_view experiment,
-                                              absl::string_view trial) {
-  const absl::StatusOr<std::string> above = ArtifactDirectory(root, experiment);
-  if (!above.ok() || !IsResourceId(trial)) {
+                                              std::optional<absl::string_view> trial) {
+  const std::string below = trial.has_value() ? absl::StrCat("/", *trial) : "";
+  if (!IsResourceId(experiment) || (trial.has_value() && !IsResourceId(*trial))) {
     return absl::InvalidArgumentError(
-        absl::StrCat("\"", experiment, "/", trial, "\" cannot name a directory of artifacts"));
+        absl::StrCat("\"", experiment, below, "\" cannot name a directory of artifacts"));
   }
-  return absl::StrCat(*above, "/", DirectoryName(trial));
+  const std::string directory = absl::StrCat(root, "/", DirectoryName(experiment));
+  return trial.has_value() ? absl::StrCat(directory, "/", DirectoryName(*trial)) : directory;
 }
 
 absl::StatusOr<std::string> ArtifactPath(const std::string& root, const ArtifactId& id) {

@@ -114,11 +114,10 @@ inline constexpr absl::string_view kUploads = "uploads";
 // named by ids (resource_id.h); an id longer than a file name may be becomes its beginning
 // and its hash. INVALID_ARGUMENT for ids that cannot be names, so that no name leads out of `root`.
 absl::StatusOr<std::string> ArtifactPath(const std::string& root, const ArtifactId& id);
-// The directories of that path.
-absl::StatusOr<std::string> ArtifactDirectory(const std::string& root,
-                                              absl::string_view experiment);
-absl::StatusOr<std::string> ArtifactDirectory(const std::string& root, absl::string_view experiment,
-                                              absl::string_view trial);
+// The directory of a trial in that path, or of an experiment.
+absl::StatusOr<std::string> ArtifactDirectory(
+    const std::string& root, absl::string_view experiment,
+    std::optional<absl::string_view> trial = std::nullopt);
 
 // Path of the manifest beside an artifact.
 std::string ManifestPath(absl::string_view artifact);

@@ -36,11 +36,8 @@ absl::StatusOr<std::string> KeyOf(const ArtifactId& id) {
 }
 
 // "<experiment>/", and "<experiment>/<trial>/".
-absl::StatusOr<std::string> PrefixOf(absl::string_view experiment) {
-  ASSIGN_OR_RETURN(const std::string path, ArtifactDirectory("", experiment));
-  return absl::StrCat(path.substr(1), "/");
-}
-absl::StatusOr<std::string> PrefixOf(absl::string_view experiment, absl::string_view trial) {
+absl::StatusOr<std::string> PrefixOf(absl::string_view experiment,
+                                     std::optional<absl::string_view> trial = std::nullopt) {
   ASSIGN_OR_RETURN(const std::string path, ArtifactDirectory("", experiment, trial));
   return absl::StrCat(path.substr(1), "/");
 }

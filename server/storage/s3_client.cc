@@ -73,9 +73,7 @@ absl::StatusOr<platform::HttpResponse> S3Client::SendOnce(const S3Request& reque
                       .headers = transfer.headers,
                       .body = body,
                       .timeout = timeout,
-                      .take = nullptr,
-                      .is_cancelled = [this] { return cancelled_.load(); },
-                      .progress = nullptr});
+                      .is_cancelled = [this] { return cancelled_.load(); }});
 }
 
 absl::StatusOr<platform::HttpResponse> S3Client::Send(const S3Request& request,
