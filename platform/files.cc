@@ -403,16 +403,6 @@ absl::StatusOr<std::string> TemporaryFile::Read(int64_t offset, int64_t size) co
 
 absl::StatusOr<absl::string_view> TemporaryFile::Map(int64_t size) {
   if (mapped_ != nullptr) munmap(std::exchange(mapped_, nullptr), mapped_bytes_);
-  if (size == 0) return "";
-  struct stat status;
-  if (fstat(descriptor_, &status) != 0) {
-    return FileError(errno, "read a temporary file in", directory_);
-  }
-  // Bytes beyond the file's end cannot be read.
-  if (status.st_size < size) {
-    return absl::DataLossError(absl::StrCat("a temporary file in ", directory_,
-                                            " is shorter than the data written to it"));
-  }
   void* const mapped =
       mmap(nullptr, static_cast<size_t>(size), PROT_READ, MAP_SHARED, descriptor_, 0);
   if (mapped == MAP_FAILED) return FileError(errno, "map a temporary file in", directory_);

@@ -150,8 +150,9 @@ class TemporaryFile {
   absl::Status Write(int64_t offset, absl::string_view data);
   // DATA_LOSS if the file is shorter.
   absl::StatusOr<std::string> Read(int64_t offset, int64_t size) const;
-  // The first `size` bytes, without a copy in memory: the kernel reads them when they are used.
-  // Valid until the next call of Map and while this object lives. DATA_LOSS if the file is shorter.
+  // The first `size` bytes, which must have been written, without a copy in memory: the kernel
+  // reads them when they are used. `size` is positive. Valid until the next call of Map and while
+  // this object lives.
   absl::StatusOr<absl::string_view> Map(int64_t size);
 
  private:

@@ -388,12 +388,10 @@ TEST(TemporaryFile, ReadsBackItsBytesAndHasNoName) {
 TEST(TemporaryFile, MapsItsBytes) {
   const auto file = TemporaryFile::Create(testing::TempDir());
   ASSERT_TRUE(file.ok()) << file.status();
-  EXPECT_EQ((*file)->Map(0).value_or("none"), "");
   ASSERT_TRUE((*file)->Write(0, "first").ok());
   EXPECT_EQ((*file)->Map(5).value_or("none"), "first");
   ASSERT_TRUE((*file)->Write(5, std::string(1 << 20, 'x')).ok());
   EXPECT_EQ((*file)->Map(7).value_or("none"), "firstxx");
-  EXPECT_TRUE(absl::IsDataLoss((*file)->Map(2 << 20).status()));
 }
 
 TEST(TemporaryFile, NeedsItsDirectory) {

@@ -70,7 +70,7 @@ class S3ArtifactStore : public ArtifactStore {
   // 5 GiB, the largest object that one request can store. Of an object that is sent in parts, S3
   // compares SHA-256 for each part and not for the whole, so it could not refuse wrong bytes.
   int64_t max_bytes() const override { return int64_t{5} << 30; }
-  // For workers of earlier releases: the bytes pass through the server.
+  // For workers without libcurl: the bytes pass through the server.
   absl::StatusOr<std::unique_ptr<Writer>> Write(const ArtifactId& id, int64_t size_bytes,
                                                 int64_t step) override;
   absl::StatusOr<std::optional<SignedTransfer>> SignPut(const ArtifactId& id,

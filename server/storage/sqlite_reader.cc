@@ -296,10 +296,9 @@ absl::StatusOr<std::vector<int64_t>> StorageReader::ListTrialsWithArtifacts(int6
 
 absl::Status StorageReader::ForEachUnendedTrial(
     const std::function<void(const TrialRecord&, const TrialPlacement&)>& take) {
-  for (const v1::TrialState state : {v1::QUEUED, v1::RUNNING}) {
-    SqliteStatement query = connection_.Query(
-        state == v1::QUEUED ? LENGTHWISE_PLACED_TRIALS LENGTHWISE_QUEUED " ORDER BY t.key"
-                            : LENGTHWISE_PLACED_TRIALS LENGTHWISE_RUNNING " ORDER BY t.key");
+  for (const char* sql : {LENGTHWISE_PLACED_TRIALS LENGTHWISE_QUEUED " ORDER BY t.key",
+                          LENGTHWISE_PLACED_TRIALS LENGTHWISE_RUNNING " ORDER BY t.key"}) {
+    SqliteStatement query = connection_.Query(sql);
     while (query.Step()) {
       take(ReadTrial(query), {.priority = static_cast<int32_t>(query.Int(27)),
                               .owner = query.String(28),
