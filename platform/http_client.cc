@@ -30,7 +30,6 @@ struct Curl {
   decltype(&::curl_easy_init) easy_init;
   decltype(&::curl_easy_setopt) easy_setopt;
   decltype(&::curl_easy_perform) easy_perform;
-  decltype(&::curl_easy_getinfo) easy_getinfo;
   decltype(&::curl_easy_reset) easy_reset;
   decltype(&::curl_easy_cleanup) easy_cleanup;
   decltype(&::curl_easy_strerror) easy_strerror;
@@ -54,8 +53,7 @@ absl::StatusOr<Curl> Load() {
   Curl curl{};
   if (!find("curl_global_init", global_init) || !find("curl_easy_init", curl.easy_init) ||
       !find("curl_easy_setopt", curl.easy_setopt) ||
-      !find("curl_easy_perform", curl.easy_perform) ||
-      !find("curl_easy_getinfo", curl.easy_getinfo) || !find("curl_easy_reset", curl.easy_reset) ||
+      !find("curl_easy_perform", curl.easy_perform) || !find("curl_easy_reset", curl.easy_reset) ||
       !find("curl_easy_cleanup", curl.easy_cleanup) ||
       !find("curl_easy_strerror", curl.easy_strerror) ||
       !find("curl_slist_append", curl.slist_append) ||

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <ctime>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "platform/files.h"
@@ -21,12 +22,15 @@ int NoPassphrase(char*, int, int, void* asked) {
   return -1;
 }
 
-Certificate First(absl::string_view pem) {
+std::vector<Certificate> CertificatesIn(absl::string_view pem) {
   const Bio bio = OpenPem(pem);
   bool asked = false;
-  Certificate certificate(PEM_read_bio_X509(bio.get(), nullptr, NoPassphrase, &asked));
-  ERR_clear_error();
-  return certificate;
+  std::vector<Certificate> certificates;
+  while (X509* const one = PEM_read_bio_X509(bio.get(), nullptr, NoPassphrase, &asked)) {
+    certificates.emplace_back(one);
+  }
+  ERR_clear_error();  // the end of the text
+  return certificates;
 }
 
 absl::Time ToTime(const ASN1_TIME* time) {
@@ -48,10 +52,10 @@ absl::Status NoPem(absl::string_view path, absl::string_view what) {
 
 absl::StatusOr<std::string> ReadCertificate(const std::string& path, absl::Time now) {
   ASSIGN_OR_RETURN(std::string pem, platform::ReadFile(path));
-  const Certificate certificate = First(pem);
-  if (certificate == nullptr) return NoPem(path, "certificate");
-  const absl::Time begin = ToTime(X509_get0_notBefore(certificate.get()));
-  const absl::Time end = ToTime(X509_get0_notAfter(certificate.get()));
+  const std::vector<Certificate> certificates = CertificatesIn(pem);
+  if (certificates.empty()) return NoPem(path, "certificate");
+  const absl::Time begin = ToTime(X509_get0_notBefore(certificates[0].get()));
+  const absl::Time end = ToTime(X509_get0_notAfter(certificates[0].get()));
   if (now > end) {
     return absl::FailedPreconditionError(
         absl::StrCat("the certificate ", path, " expired at ", Shown(end), "; renew it"));
@@ -83,8 +87,8 @@ absl::StatusOr<std::string> ReadPrivateKey(const std::string& path,
                      ", but programs cannot ask for it; remove it with `openssl pkey`"));
   }
   if (key == nullptr) return NoPem(path, "private key");
-  const Certificate certificate = First(certificate_pem);
-  if (certificate == nullptr || X509_check_private_key(certificate.get(), key.get()) != 1) {
+  const std::vector<Certificate> certificates = CertificatesIn(certificate_pem);
+  if (certificates.empty() || X509_check_private_key(certificates[0].get(), key.get()) != 1) {
     ERR_clear_error();
     return absl::FailedPreconditionError(absl::StrCat(
         "the key ", path, " belongs to another certificate; name the two of one pair"));
@@ -94,20 +98,15 @@ absl::StatusOr<std::string> ReadPrivateKey(const std::string& path,
 
 absl::StatusOr<std::string> ReadAuthorities(const std::string& path) {
   ASSIGN_OR_RETURN(std::string pem, platform::ReadFile(path));
-  if (First(pem) == nullptr) return NoPem(path, "certificate");
+  if (CertificatesIn(pem).empty()) return NoPem(path, "certificate");
   return pem;
 }
 
 absl::Time FirstExpiry(absl::string_view pem) {
-  const Bio bio = OpenPem(pem);
   absl::Time first = absl::InfiniteFuture();
-  while (true) {
-    bool asked = false;
-    const Certificate one(PEM_read_bio_X509(bio.get(), nullptr, NoPassphrase, &asked));
-    if (one == nullptr) break;
-    first = std::min(first, ToTime(X509_get0_notAfter(one.get())));
+  for (const Certificate& certificate : CertificatesIn(pem)) {
+    first = std::min(first, ToTime(X509_get0_notAfter(certificate.get())));
   }
-  ERR_clear_error();  // the end of the text
   return first;
 }
 
