@@ -54,28 +54,6 @@ std::optional<double> QuotaV2(const std::string& directory) {
   return Quota(fields.first, fields.second);
 }
 
-// A cgroup hierarchy that can limit CPU time.
-struct Hierarchy {
-  bool v2 = false;
-  // The process's cgroup from /proc/self/cgroup.
-  std::string path;
-};
-
-// Lines are "ID:CONTROLLERS:PATH", with no controllers for v2 (cgroups(7)).
-std::vector<Hierarchy> ReadHierarchies(const std::string& root) {
-  std::vector<Hierarchy> hierarchies;
-  std::ifstream file(root + "/proc/self/cgroup");
-  for (std::string line; std::getline(file, line);) {
-    const std::vector<std::string> fields = absl::StrSplit(line, absl::MaxSplits(':', 2));
-    if (fields.size() != 3) continue;
-    const bool v2 = fields[1].empty();
-    if (v2 || Contains(absl::StrSplit(fields[1], ','), "cpu")) {
-      hierarchies.push_back({.v2 = v2, .path = fields[2]});
-    }
-  }
-  return hierarchies;
-}
-
 struct Mount {
   std::string root;  // the mounted cgroup
   std::string point;
@@ -101,17 +79,23 @@ std::optional<Mount> FindMount(const std::string& root, bool v2) {
 // Returns the smallest quota of the process's cgroup and its mounted parents.
 std::optional<double> ReadQuota(const std::string& root) {
   std::optional<double> smallest;
-  for (const Hierarchy& hierarchy : ReadHierarchies(root)) {
-    const std::optional<Mount> mount = FindMount(root, hierarchy.v2);
+  std::ifstream file(root + "/proc/self/cgroup");
+  // Lines are "ID:CONTROLLERS:PATH", with no controllers for v2 (cgroups(7)).
+  for (std::string line; std::getline(file, line);) {
+    const std::vector<std::string> fields = absl::StrSplit(line, absl::MaxSplits(':', 2));
+    if (fields.size() != 3) continue;
+    const bool v2 = fields[1].empty();
+    if (!v2 && !Contains(absl::StrSplit(fields[1], ','), "cpu")) continue;
+    const std::optional<Mount> mount = FindMount(root, v2);
     if (!mount.has_value()) continue;
     // A container may see its cgroup's full path although only that cgroup is mounted.
-    absl::string_view below = hierarchy.path;
+    absl::string_view below = fields[2];
     if (mount->root != "/" && !absl::ConsumePrefix(&below, mount->root)) below = "";
     if (!absl::StartsWith(below, "/")) below = "";
     const std::string top = root + mount->point;
     std::string directory = absl::StrCat(top, absl::StripSuffix(below, "/"));
     while (true) {
-      const std::optional<double> quota = hierarchy.v2 ? QuotaV2(directory) : QuotaV1(directory);
+      const std::optional<double> quota = v2 ? QuotaV2(directory) : QuotaV1(directory);
       if (quota.has_value()) smallest = std::min(smallest.value_or(*quota), *quota);
       if (directory.size() <= top.size()) break;
       directory.resize(directory.rfind('/'));
