@@ -223,34 +223,35 @@ absl::StatusOr<std::unique_ptr<AtomicFile>> AtomicFile::Create(const std::string
     RETURN_IF_ERROR(CheckRegular(status, "write", path));
   }
   std::string temporary = absl::StrCat(path, ".XXXXXX", kTemporarySuffix);
-  const int descriptor =
-      mkostemps(temporary.data(), static_cast<int>(kTemporarySuffix.size()), O_CLOEXEC);
-  if (descriptor < 0) return FileError(errno, "create a temporary file beside", path);
+  Descriptor descriptor(
+      mkostemps(temporary.data(), static_cast<int>(kTemporarySuffix.size()), O_CLOEXEC));
+  if (!descriptor.is_open()) return FileError(errno, "create a temporary file beside", path);
   LENGTHWISE_FAILPOINT("file.create.after");
-  return std::unique_ptr<AtomicFile>(new AtomicFile(descriptor, path, std::move(temporary)));
+  return std::unique_ptr<AtomicFile>(
+      new AtomicFile(std::move(descriptor), path, std::move(temporary)));
 }
 
-AtomicFile::AtomicFile(int descriptor, std::string path, std::string temporary)
-    : descriptor_(descriptor), path_(std::move(path)), temporary_(std::move(temporary)) {}
+AtomicFile::AtomicFile(Descriptor descriptor, std::string path, std::string temporary)
+    : descriptor_(std::move(descriptor)),
+      path_(std::move(path)),
+      temporary_(std::move(temporary)) {}
 
 AtomicFile::~AtomicFile() {
-  if (descriptor_ < 0) return;
-  close(descriptor_);
-  unlink(temporary_.c_str());
+  if (descriptor_.is_open()) unlink(temporary_.c_str());
 }
 
 absl::Status AtomicFile::Append(absl::string_view data) {
   LENGTHWISE_FAILPOINT_OR_RETURN("file.write.before");
-  int64_t position = lseek(descriptor_, 0, SEEK_CUR);
+  int64_t position = lseek(descriptor_.get(), 0, SEEK_CUR);
   while (!data.empty()) {
-    const ssize_t count = write(descriptor_, data.data(), std::min(data.size(), kChunk));
+    const ssize_t count = write(descriptor_.get(), data.data(), std::min(data.size(), kChunk));
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return FileError(errno, "write", path_);
     data.remove_prefix(count);
     const int64_t part = position / kWritebackPart;
     position += count;
     if (position / kWritebackPart == part) continue;
-    if (!StartWriteback(descriptor_, part)) return FileError(errno, "write", path_);
+    if (!StartWriteback(descriptor_.get(), part)) return FileError(errno, "write", path_);
   }
   return absl::OkStatus();
 }
@@ -263,15 +264,14 @@ absl::Status AtomicFile::Commit() {
 
 absl::Status AtomicFile::Sync() {
   LENGTHWISE_FAILPOINT_OR_RETURN("file.sync.before");
-  return fsync(descriptor_) == 0 ? absl::OkStatus() : FileError(errno, "sync", path_);
+  return fsync(descriptor_.get()) == 0 ? absl::OkStatus() : FileError(errno, "sync", path_);
 }
 
 absl::Status AtomicFile::Rename() {
   LENGTHWISE_FAILPOINT_OR_RETURN("file.rename.before");
   if (rename(temporary_.c_str(), path_.c_str()) != 0) return FileError(errno, "rename", path_);
   LENGTHWISE_FAILPOINT("file.rename.after");
-  close(descriptor_);
-  descriptor_ = -1;
+  descriptor_ = Descriptor();
   return absl::OkStatus();
 }
 
@@ -361,21 +361,20 @@ absl::Status AllocateFile(const std::string& path, int64_t bytes) {
 absl::StatusOr<std::unique_ptr<TemporaryFile>> TemporaryFile::Create(const std::string& directory) {
   // Not O_TMPFILE, which some file systems lack.
   std::string path = absl::StrCat(directory, "/temporary.XXXXXX");
-  const int descriptor = mkostemp(path.data(), O_CLOEXEC);
-  if (descriptor < 0) return FileError(errno, "make a temporary file in", directory);
-  std::unique_ptr<TemporaryFile> file(new TemporaryFile(descriptor, directory));
+  Descriptor descriptor(mkostemp(path.data(), O_CLOEXEC));
+  if (!descriptor.is_open()) return FileError(errno, "make a temporary file in", directory);
+  std::unique_ptr<TemporaryFile> file(new TemporaryFile(std::move(descriptor), directory));
   if (unlink(path.c_str()) != 0) return FileError(errno, "delete", path);
   return file;
 }
 
 TemporaryFile::~TemporaryFile() {
   if (mapped_ != nullptr) munmap(mapped_, mapped_bytes_);
-  close(descriptor_);
 }
 
 absl::Status TemporaryFile::Write(int64_t offset, absl::string_view data) {
   while (!data.empty()) {
-    const ssize_t count = pwrite(descriptor_, data.data(), data.size(), offset);
+    const ssize_t count = pwrite(descriptor_.get(), data.data(), data.size(), offset);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return FileError(errno, "write to a temporary file in", directory_);
     offset += count;
@@ -388,7 +387,7 @@ absl::StatusOr<std::string> TemporaryFile::Read(int64_t offset, int64_t size) co
   std::string data(static_cast<size_t>(size), '\0');
   size_t done = 0;
   while (done < data.size()) {
-    const ssize_t count = pread(descriptor_, data.data() + done, data.size() - done,
+    const ssize_t count = pread(descriptor_.get(), data.data() + done, data.size() - done,
                                 offset + static_cast<int64_t>(done));
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return FileError(errno, "read a temporary file in", directory_);
@@ -404,7 +403,7 @@ absl::StatusOr<std::string> TemporaryFile::Read(int64_t offset, int64_t size) co
 absl::StatusOr<absl::string_view> TemporaryFile::Map(int64_t size) {
   if (mapped_ != nullptr) munmap(std::exchange(mapped_, nullptr), mapped_bytes_);
   void* const mapped =
-      mmap(nullptr, static_cast<size_t>(size), PROT_READ, MAP_SHARED, descriptor_, 0);
+      mmap(nullptr, static_cast<size_t>(size), PROT_READ, MAP_SHARED, descriptor_.get(), 0);
   if (mapped == MAP_FAILED) return FileError(errno, "map a temporary file in", directory_);
   mapped_ = mapped;
   mapped_bytes_ = static_cast<size_t>(size);
@@ -424,23 +423,21 @@ std::string ProcessSpace() {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<FileLock>> FileLock::Lock(const std::string& path, int kind) {
-  const int descriptor = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-  if (descriptor < 0) return FileError(errno, "open", path);
-  if (flock(descriptor, kind | LOCK_NB) != 0) {
-    const int error = errno;
-    close(descriptor);
-    if (error != EWOULDBLOCK) return FileError(error, "lock", path);
+  Descriptor file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+  if (!file.is_open()) return FileError(errno, "open", path);
+  if (flock(file.get(), kind | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK) return FileError(errno, "lock", path);
     return absl::AbortedError(absl::StrCat(path, " is locked by another process"));
   }
-  return std::unique_ptr<FileLock>(new FileLock(descriptor, path));
+  return std::unique_ptr<FileLock>(new FileLock(std::move(file), path));
 }
 
 absl::StatusOr<std::unique_ptr<FileLock>> FileLock::Acquire(const std::string& path) {
   ASSIGN_OR_RETURN(std::unique_ptr<FileLock> lock, Lock(path, LOCK_EX));
   // The text of a holder that was killed must not be taken for that of this one.
   struct stat status = {};
-  if (fstat(lock->descriptor_, &status) == 0 && status.st_size > 0 &&
-      ftruncate(lock->descriptor_, 0) != 0) {
+  if (fstat(lock->descriptor_.get(), &status) == 0 && status.st_size > 0 &&
+      ftruncate(lock->descriptor_.get(), 0) != 0) {
     return FileError(errno, "empty", path);
   }
   return lock;
@@ -450,19 +447,17 @@ absl::StatusOr<std::unique_ptr<FileLock>> FileLock::Share(const std::string& pat
   return Lock(path, LOCK_SH);
 }
 
-bool FileLock::TakeAlone() { return flock(descriptor_, LOCK_EX | LOCK_NB) == 0; }
-
-FileLock::~FileLock() { close(descriptor_); }
+bool FileLock::TakeAlone() { return flock(descriptor_.get(), LOCK_EX | LOCK_NB) == 0; }
 
 absl::Status FileLock::Describe(absl::string_view text) {
   char host[HOST_NAME_MAX + 1] = {};
   gethostname(host, sizeof(host) - 1);
   const std::string contents = absl::StrCat(getpid(), " ", ProcessSpace(), " ", host, "\n", text);
-  if (fchmod(descriptor_, S_IRUSR | S_IWUSR) != 0) {
+  if (fchmod(descriptor_.get(), S_IRUSR | S_IWUSR) != 0) {
     return FileError(errno, "change the permissions of", path_);
   }
-  if (ftruncate(descriptor_, 0) != 0) return FileError(errno, "empty", path_);
-  const ssize_t written = pwrite(descriptor_, contents.data(), contents.size(), 0);
+  if (ftruncate(descriptor_.get(), 0) != 0) return FileError(errno, "empty", path_);
+  const ssize_t written = pwrite(descriptor_.get(), contents.data(), contents.size(), 0);
   if (written == static_cast<ssize_t>(contents.size())) return absl::OkStatus();
   return FileError(written < 0 ? errno : ENOSPC, "write", path_);
 }

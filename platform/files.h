@@ -83,8 +83,6 @@ class AtomicFile {
   // FAILED_PRECONDITION if a pipe or a device has this path.
   static absl::StatusOr<std::unique_ptr<AtomicFile>> Create(const std::string& path);
   ~AtomicFile();
-  AtomicFile(const AtomicFile&) = delete;
-  AtomicFile& operator=(const AtomicFile&) = delete;
 
   absl::Status Append(absl::string_view data);
   absl::Status Commit();
@@ -94,9 +92,9 @@ class AtomicFile {
   absl::Status Rename();
 
  private:
-  AtomicFile(int descriptor, std::string path, std::string temporary);
+  AtomicFile(Descriptor descriptor, std::string path, std::string temporary);
 
-  int descriptor_;
+  Descriptor descriptor_;  // open until the file has its name
   const std::string path_;
   const std::string temporary_;
 };
@@ -156,10 +154,10 @@ class TemporaryFile {
   absl::StatusOr<absl::string_view> Map(int64_t size);
 
  private:
-  TemporaryFile(int descriptor, std::string directory)
-      : descriptor_(descriptor), directory_(std::move(directory)) {}
+  TemporaryFile(Descriptor descriptor, std::string directory)
+      : descriptor_(std::move(descriptor)), directory_(std::move(directory)) {}
 
-  const int descriptor_;
+  const Descriptor descriptor_;
   const std::string directory_;
   void* mapped_ = nullptr;
   size_t mapped_bytes_ = 0;
@@ -175,9 +173,6 @@ class FileLock {
   static absl::StatusOr<std::unique_ptr<FileLock>> Share(const std::string& path);
   // Makes a shared lock exclusive. False if others share it; this one may then be lost.
   bool TakeAlone();
-  ~FileLock();
-  FileLock(const FileLock&) = delete;
-  FileLock& operator=(const FileLock&) = delete;
 
   // Writes this process's id, where it is one, the host's name, a line end and `text` to the file,
   // which from then on only its owner can read. Replaces an earlier text. Not durable: nobody
@@ -196,10 +191,11 @@ class FileLock {
   static std::optional<Holder> ReadHolder(const std::string& path);
 
  private:
-  FileLock(int descriptor, std::string path) : descriptor_(descriptor), path_(std::move(path)) {}
+  FileLock(Descriptor descriptor, std::string path)
+      : descriptor_(std::move(descriptor)), path_(std::move(path)) {}
   static absl::StatusOr<std::unique_ptr<FileLock>> Lock(const std::string& path, int kind);
 
-  const int descriptor_;
+  const Descriptor descriptor_;
   const std::string path_;
 };
 

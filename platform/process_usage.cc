@@ -11,6 +11,7 @@
 
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "platform/descriptors.h"
 
 namespace lengthwise::platform {
 namespace {
@@ -50,10 +51,7 @@ ProcessUsage ReadProcessUsage() {
   usage.resident_bytes = ResidentBytes();
   usage.start_time_seconds = absl::ToDoubleSeconds(kStart - absl::UnixEpoch());
   usage.open_files = OpenFiles();
-  rlimit files = {};
-  if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
-    usage.max_open_files = static_cast<int64_t>(files.rlim_cur);
-  }
+  usage.max_open_files = DescriptorLimit();
   return usage;
 }
 

@@ -74,13 +74,11 @@ absl::Status AppendLines(const RotatedFile& file, absl::string_view lines) {
   // Bounds the retries, although another process rarely rotates the file first twice in a row.
   for (int attempt = 0; attempt < 100; ++attempt) {
     // O_NONBLOCK: a pipe without a reader is an error and does not block the caller.
-    const int descriptor =
-        open(file.path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0600);
-    if (descriptor < 0) return FileError(errno, "open", file.path);
-    const absl::StatusOr<bool> done = TryAppend(file, lines, descriptor);
-    close(descriptor);
-    if (!done.ok()) return done.status();
-    if (*done) return absl::OkStatus();
+    const Descriptor descriptor(
+        open(file.path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0600));
+    if (!descriptor.is_open()) return FileError(errno, "open", file.path);
+    ASSIGN_OR_RETURN(const bool done, TryAppend(file, lines, descriptor.get()));
+    if (done) return absl::OkStatus();
   }
   return absl::UnavailableError(
       absl::StrCat("cannot write ", file.path, ": other processes rotate it all the time"));

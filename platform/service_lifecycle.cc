@@ -26,10 +26,7 @@ constexpr int kWakeUp = SIGURG;
 sigset_t WaitedFor() {
   sigset_t signals;
   sigemptyset(&signals);
-  sigaddset(&signals, SIGTERM);
-  sigaddset(&signals, SIGINT);
-  sigaddset(&signals, SIGHUP);
-  sigaddset(&signals, kWakeUp);
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP, kWakeUp}) sigaddset(&signals, signal);
   return signals;
 }
 

@@ -22,7 +22,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "proto/administration_service.pb.h"
 #include "server/storage/artifact_store.h"
 

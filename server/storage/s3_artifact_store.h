@@ -27,7 +27,6 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "platform/mutex.h"
 #include "server/storage/artifact_store.h"

@@ -1,5 +1,4 @@
 // Implements StorageWriter of storage.h.
-#include <optional>
 #include <string>
 #include <utility>
 
