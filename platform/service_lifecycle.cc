@@ -16,6 +16,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "platform/descriptors.h"
 
 namespace lengthwise::platform {
 namespace {
@@ -44,14 +45,12 @@ absl::Status Notify(const std::string& message) {
   // Abstract socket names begin with a zero byte and are not zero-terminated.
   if (path[0] == '@') address.sun_path[0] = '\0';
   const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + length);
-  const int connection = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  if (connection < 0) return absl::ErrnoToStatus(errno, "cannot make a socket");
-  const ssize_t sent = sendto(connection, message.data(), message.size(), MSG_NOSIGNAL,
+  const Descriptor connection(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  if (!connection.is_open()) return absl::ErrnoToStatus(errno, "cannot make a socket");
+  const ssize_t sent = sendto(connection.get(), message.data(), message.size(), MSG_NOSIGNAL,
                               reinterpret_cast<const sockaddr*>(&address), size);
-  const int error = errno;
-  close(connection);
   if (sent == static_cast<ssize_t>(message.size())) return absl::OkStatus();
-  return absl::ErrnoToStatus(error, absl::StrCat("cannot notify the service manager at ", path));
+  return absl::ErrnoToStatus(errno, absl::StrCat("cannot notify the service manager at ", path));
 }
 
 }  // namespace

@@ -55,8 +55,9 @@ bool IsWebToken(absl::string_view text) {
 bool IsTokenId(absl::string_view text) { return platform::IsHex(text, kTokenIdDigits); }
 
 absl::Status WriteTokenFile(const std::string& path, absl::string_view token_text) {
-  const int descriptor = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  if (descriptor < 0) {
+  const platform::Descriptor file(
+      open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!file.is_open()) {
     if (errno == EEXIST) {
       return absl::AlreadyExistsError(
           absl::StrCat(path, " exists already; choose another file, or delete it"));
@@ -67,14 +68,13 @@ absl::Status WriteTokenFile(const std::string& path, absl::string_view token_tex
         absl::StrCat(error.message(), "; make its directory, or name another file"));
   }
   const std::string line = absl::StrCat(token_text, "\n");
-  const bool written =
-      write(descriptor, line.data(), line.size()) == static_cast<ssize_t>(line.size()) &&
-      fsync(descriptor) == 0;
-  const int error = errno;
-  close(descriptor);
-  if (written) return absl::OkStatus();
+  if (write(file.get(), line.data(), line.size()) == static_cast<ssize_t>(line.size()) &&
+      fsync(file.get()) == 0) {
+    return absl::OkStatus();
+  }
+  absl::Status error = platform::FileError(errno, "write", path);
   unlink(path.c_str());
-  return platform::FileError(error, "write", path);
+  return error;
 }
 
 absl::StatusOr<std::string> ReadTokenFile(const std::string& path) {

@@ -165,8 +165,7 @@ class ArtifactFileWriter : public ArtifactStore::Writer {
     std::error_code error;
     std::filesystem::last_write_time(path_, std::filesystem::file_time_type::clock::now(), error);
     // The process that wrote the file may have died before it synced the directory.
-    return !error &&
-           platform::SyncDirectory(std::filesystem::path(path_).parent_path().string()).ok();
+    return !error && platform::SyncDirectory(platform::DirectoryOf(path_)).ok();
   }
 
   DirectoryArtifactStore& store_;

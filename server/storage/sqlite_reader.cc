@@ -482,13 +482,12 @@ absl::StatusOr<v1::TrialCounts> StorageReader::TotalCounts() {
 }
 
 absl::StatusOr<absl::Time> StorageReader::OldestQueued() {
+  // Without a row the number is 0, the NoTime() of the store.
   ASSIGN_OR_RETURN(
-      const std::optional<absl::Time> time,
-      First<absl::Time>(
-          connection_.Query("SELECT queue_time FROM trials WHERE state = " LENGTHWISE_QUEUED
-                            " ORDER BY queue_time LIMIT 1"),
-          [](const SqliteStatement& row) { return row.Time(0); }));
-  return time.value_or(NoTime());
+      const int64_t time,
+      Number(connection_.Query("SELECT queue_time FROM trials WHERE state = " LENGTHWISE_QUEUED
+                               " ORDER BY queue_time LIMIT 1")));
+  return absl::FromUnixMicros(time);
 }
 
 }  // namespace lengthwise::server
