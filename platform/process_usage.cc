@@ -36,17 +36,14 @@ int64_t OpenFiles() {
   return count == 0 ? 0 : count - 1;  // excludes the descriptor that reads the directory
 }
 
-double Seconds(const timeval& time) {
-  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
-}
-
 }  // namespace
 
 ProcessUsage ReadProcessUsage() {
   ProcessUsage usage;
   rusage resources = {};
   if (getrusage(RUSAGE_SELF, &resources) == 0) {
-    usage.cpu_seconds = Seconds(resources.ru_utime) + Seconds(resources.ru_stime);
+    usage.cpu_seconds = absl::ToDoubleSeconds(absl::DurationFromTimeval(resources.ru_utime) +
+                                              absl::DurationFromTimeval(resources.ru_stime));
   }
   usage.resident_bytes = ResidentBytes();
   usage.start_time_seconds = absl::ToDoubleSeconds(kStart - absl::UnixEpoch());
