@@ -25,72 +25,62 @@ void FairQueue::ForgetIfIdle(OwnerNumber number) {
   owners_.erase(found);
 }
 
-void FairQueue::Stand(const Pack& pack, TrialKey first, const PackId& id) {
+void FairQueue::Stand(const PackId& id, const Pack& pack) {
+  const TrialKey first = *pack.trials.begin();
+  Owner& owner = owners_.at(pack.owner);
+  Line& line = owner.lines[-pack.priority];
+  if (line.empty()) turns_.insert(TurnOf(-pack.priority, pack.owner, owner));
+  line.emplace(first, id);
   experiments_[pack.experiment].emplace(first, id);
 }
 
-void FairQueue::Leave(const Pack& pack, TrialKey first) {
-  const auto line = experiments_.find(pack.experiment);
+void FairQueue::Leave(const Pack& pack) {
+  const TrialKey first = *pack.trials.begin();
+  Owner& owner = owners_.at(pack.owner);
+  const auto line = owner.lines.find(-pack.priority);
   line->second.erase(first);
-  if (line->second.empty()) experiments_.erase(line);
+  if (line->second.empty()) {
+    turns_.erase(TurnOf(-pack.priority, pack.owner, owner));
+    owner.lines.erase(line);
+  }
+  const auto of_experiment = experiments_.find(pack.experiment);
+  of_experiment->second.erase(first);
+  if (of_experiment->second.empty()) experiments_.erase(of_experiment);
 }
 
-void FairQueue::Insert(const PackId& id, int32_t priority, absl::string_view owner_name,
+void FairQueue::Insert(const PackId& id, int32_t priority, absl::string_view owner,
                        absl::string_view experiment, TrialKey trial) {
   ++trials_;
   const auto [found, is_new] = packs_.try_emplace(id);
   Pack& pack = found->second;
   if (is_new) {
     pack.priority = priority;
-    pack.owner = Find(owner_name);
+    pack.owner = Find(owner);
     pack.experiment = std::string(experiment);
-    ++packs_at_[-priority];
-  }
-  Owner& owner = owners_.at(pack.owner);
-  if (!is_new) {
-    const TrialKey first = *pack.trials.begin();
+  } else if (*pack.trials.begin() < trial) {
     pack.trials.insert(trial);
-    // A pack stands in its lines under its first trial, so it moves when that changes.
-    if (first < trial) return;
-    Line& line = owner.lines.at(-pack.priority);
-    line.erase(first);
-    line.emplace(trial, id);
-    Leave(pack, first);
-    Stand(pack, trial, id);
     return;
+  } else {
+    Leave(pack);
   }
   pack.trials.insert(trial);
-  Stand(pack, trial, id);
-  Line& line = owner.lines[-priority];
-  if (line.empty()) turns_.insert(TurnOf(-priority, pack.owner, owner));
-  line.emplace(trial, id);
+  Stand(id, pack);
 }
 
 void FairQueue::Remove(const PackId& id, TrialKey trial) {
   const auto found = packs_.find(id);
   Pack& pack = found->second;
-  const TrialKey first = *pack.trials.begin();
   --trials_;
+  const bool is_first = *pack.trials.begin() == trial;
+  if (is_first) Leave(pack);
   pack.trials.erase(trial);
-  if (first != trial) return;
-  const OwnerNumber number = pack.owner;
-  Owner& owner = owners_.at(number);
-  const auto line = owner.lines.find(-pack.priority);
-  line->second.erase(first);
-  Leave(pack, first);
-  if (!pack.trials.empty()) {
-    line->second.emplace(*pack.trials.begin(), id);
-    Stand(pack, *pack.trials.begin(), id);
-    return;
+  if (pack.trials.empty()) {
+    const OwnerNumber number = pack.owner;
+    packs_.erase(found);
+    ForgetIfIdle(number);
+  } else if (is_first) {
+    Stand(id, pack);
   }
-  const auto level = packs_at_.find(-pack.priority);
-  if (--level->second == 0) packs_at_.erase(level);
-  if (line->second.empty()) {
-    turns_.erase(TurnOf(-pack.priority, number, owner));
-    owner.lines.erase(line);
-  }
-  packs_.erase(found);
-  ForgetIfIdle(number);
 }
 
 template <typename Change>
@@ -120,9 +110,9 @@ const PackId& FairQueue::next() const {
 
 int64_t FairQueue::PacksAbove(int32_t priority) const {
   int64_t packs = 0;
-  for (const auto& [negated, count] : packs_at_) {
-    if (-negated <= priority) break;
-    packs += count;
+  for (const Turn& turn : turns_) {
+    if (-turn.priority <= priority) break;
+    packs += static_cast<int64_t>(owners_.at(turn.owner).lines.at(turn.priority).size());
   }
   return packs;
 }
@@ -143,27 +133,18 @@ int64_t FairQueue::Running(absl::string_view owner) const {
 }
 
 absl::Status FairQueue::CheckInvariants() const {
-  absl::btree_map<int32_t, int64_t> packs_at;
+  absl::flat_hash_map<std::string, Line> experiments;
+  absl::btree_map<std::pair<OwnerNumber, int32_t>, Line> lines;
+  int64_t trials = 0;
   for (const auto& [id, pack] : packs_) {
     if (pack.trials.empty()) return absl::InternalError("an empty pack");
-    ++packs_at[-pack.priority];
-    const auto owner = owners_.find(pack.owner);
-    if (owner == owners_.end()) return absl::InternalError("a pack without owner");
-    const auto line = owner->second.lines.find(-pack.priority);
-    const TrialKey first = *pack.trials.begin();
-    if (line == owner->second.lines.end() || !line->second.contains(first) ||
-        line->second.at(first) != id) {
-      return absl::InternalError(absl::StrCat("the pack of trial ", first, " stands in no line"));
-    }
-    const auto own = experiments_.find(pack.experiment);
-    if (own == experiments_.end() || !own->second.contains(first) || own->second.at(first) != id) {
-      return absl::InternalError(
-          absl::StrCat("the pack of trial ", first, " is not in its experiment's line"));
-    }
+    trials += static_cast<int64_t>(pack.trials.size());
+    experiments[pack.experiment].emplace(*pack.trials.begin(), id);
+    lines[{pack.owner, -pack.priority}].emplace(*pack.trials.begin(), id);
   }
-  if (packs_at != packs_at_) return absl::InternalError("packs are miscounted by priority");
-  size_t standing = 0;
-  size_t lines = 0;
+  if (trials != trials_) return absl::InternalError("the trials are miscounted");
+  if (experiments != experiments_) return absl::InternalError("an experiment has a wrong line");
+  absl::btree_set<Turn> turns;
   for (const auto& [number, owner] : owners_) {
     if (owner.running < 0) return absl::InternalError("fewer than no models run");
     if (owner.running == 0 && owner.lines.empty()) return absl::InternalError("an idle owner");
@@ -172,21 +153,15 @@ absl::Status FairQueue::CheckInvariants() const {
       return absl::InternalError("an owner without number");
     }
     for (const auto& [priority, line] : owner.lines) {
-      if (line.empty()) return absl::InternalError("an empty line");
-      if (!turns_.contains(TurnOf(priority, number, owner))) {
-        return absl::InternalError(absl::StrCat("a line of ", owner.name, " has no turn"));
+      turns.insert(TurnOf(priority, number, owner));
+      const auto wanted = lines.find({number, priority});
+      if (wanted == lines.end() || wanted->second != line) {
+        return absl::InternalError(absl::StrCat("a line of ", owner.name, " has wrong packs"));
       }
-      standing += line.size();
-      ++lines;
     }
   }
-  size_t of_experiments = 0;
-  for (const auto& [experiment, line] : experiments_) of_experiments += line.size();
-  if (of_experiments != packs_.size()) {
-    return absl::InternalError("an experiment's line has packs that are gone");
-  }
-  if (standing != packs_.size()) return absl::InternalError("a pack stands in two lines");
-  if (lines != turns_.size()) return absl::InternalError("a turn without line");
+  if (turns != turns_) return absl::InternalError("the turns are not those of the lines");
+  if (lines.size() != turns.size()) return absl::InternalError("a pack stands in no line");
   return absl::OkStatus();
 }
 

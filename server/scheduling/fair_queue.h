@@ -92,7 +92,7 @@ class FairQueue {
   }
 
   bool Contains(const PackId& id) const { return packs_.contains(id); }
-  // Number of packs of a higher priority. O(priorities).
+  // Number of packs of a higher priority. O(owners of such packs).
   int64_t PacksAbove(int32_t priority) const;
   // Number of packs of the same owner and priority that go before this one, counted up to
   // `at_most`.
@@ -135,17 +135,16 @@ class FairQueue {
   template <typename Change>
   void ChangeShare(absl::string_view name, const Change& change);
   void ForgetIfIdle(OwnerNumber number);
-  // Adds or removes a pack in its experiment's line. Called whenever its place in the owner's line
-  // changes.
-  void Stand(const Pack& pack, TrialKey first, const PackId& id);
-  void Leave(const Pack& pack, TrialKey first);
+  // Adds a pack to the lines of its owner and its experiment, or removes it. It stands there under
+  // its first trial, so it moves when that changes.
+  void Stand(const PackId& id, const Pack& pack);
+  void Leave(const Pack& pack);
 
   absl::flat_hash_map<PackId, Pack> packs_;
   absl::flat_hash_map<std::string, OwnerNumber> numbers_;
   absl::flat_hash_map<OwnerNumber, Owner> owners_;  // owners with waiting or running trials
   absl::btree_set<Turn> turns_;
   absl::flat_hash_map<std::string, Line> experiments_;  // never empty
-  absl::btree_map<int32_t, int64_t> packs_at_;          // by -priority; never 0
   OwnerNumber last_owner_ = 0;
   int64_t last_served_ = 0;
   int64_t trials_ = 0;
