@@ -277,12 +277,12 @@ absl::StatusOr<v1::Lease> Leases::MakeLease(Token token, const std::vector<Trial
   v1::Lease lease;
   lease.set_lease_id(ids_.Make(token, caller));
   lease.set_fencing_token(token);
-  lease.set_shape(ledger_.scheduler().ShapeOf(trials.front()));
   std::optional<PackRecord> pack;
   for (const TrialKey key : trials) {
     ASSIGN_OR_RETURN(const TrialRecord trial, ledger_.GetTrial(key));
     if (!pack.has_value()) {
       ASSIGN_OR_RETURN(pack, store_.FindPack(trial.pack));
+      lease.set_shape(pack->pack_key);
     }
     v1::LeasedTrial& leased = *lease.add_trials();
     leased.set_trial(TrialName(trial.experiment_id, trial.id));

@@ -56,7 +56,6 @@ class FairQueue {
   void Serve(absl::string_view owner, int64_t number);
 
   bool empty() const { return turns_.empty(); }
-  int64_t packs() const { return static_cast<int64_t>(packs_.size()); }
   int64_t trials() const { return trials_; }
   // The next pack, its priority and owner. The queue must not be empty.
   const PackId& next() const;

@@ -673,9 +673,10 @@ void Scheduler::Hear(absl::Time heard) {
 }
 
 void Scheduler::CountWorkers(absl::Time now, std::vector<std::string>& lost) {
-  fleet_size_ = LiveWorkers(now);
+  fleet_size_ = 0;
   next_loss_ = absl::InfiniteFuture();
   for (auto& [name, worker] : workers_) {
+    if (now - worker.last_seen <= options_.lease_duration) ++fleet_size_;
     const absl::Time loss = worker.last_seen + options_.lease_duration;
     if (std::min(now, heard_) < loss) {
       next_loss_ = std::min(next_loss_, loss);

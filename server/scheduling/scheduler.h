@@ -311,7 +311,6 @@ class Scheduler {
   int64_t queued() const { return static_cast<int64_t>(trials_.size()) - running_; }
   int64_t running() const { return running_; }
   int64_t leases() const { return static_cast<int64_t>(leases_.size()); }
-  int64_t LiveWorkers(absl::Time now) const;
   // Number of live workers with a live trial.
   int64_t BusyWorkers(absl::Time now) const;
   // True if the worker lives, has no trial and takes packs of the experiment: it is not dedicated
@@ -327,12 +326,6 @@ class Scheduler {
   bool IsAlive(absl::string_view worker, absl::Time now) const;
   // The live trials of all leases, by worker. Workers without one are absent. O(trials).
   absl::flat_hash_map<std::string, std::vector<TrialKey>> TrialsByWorker() const;
-  // The lease of a trial; 0 for none.
-  Token LeaseOf(TrialKey trial) const;
-  // The trial's shape, as its lease names it. Empty for an unknown trial.
-  std::string ShapeOf(TrialKey trial) const;
-  // Number of leases that are being preempted and have not been given back.
-  int64_t preempted() const { return preempted_; }
 
   // Checks the invariants below. INTERNAL names the violation. For tests: O(n).
   absl::Status CheckInvariants() const;
@@ -482,7 +475,7 @@ class Scheduler {
   absl::flat_hash_map<std::string, int32_t> busy_;   // number of leases with live trials, by worker
   // Leases that can be preempted: priority, time of the grant, token.
   absl::btree_set<std::tuple<int32_t, absl::Time, Token>> ranks_;
-  int64_t preempted_ = 0;
+  int64_t preempted_ = 0;  // leases that are being preempted and have not been given back
   absl::Time last_tick_ = absl::InfinitePast();
   absl::Time heard_ = absl::InfiniteFuture();  // InfiniteFuture before the first Hear
   absl::Time losses_count_from_ = absl::InfinitePast();

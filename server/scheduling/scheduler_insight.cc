@@ -12,12 +12,6 @@ bool Scheduler::IsAlive(absl::string_view worker, absl::Time now) const {
   return found != workers_.end() && now - found->second.last_seen <= options_.lease_duration;
 }
 
-int64_t Scheduler::LiveWorkers(absl::Time now) const {
-  return std::count_if(workers_.begin(), workers_.end(), [&](const auto& worker) {
-    return now - worker.second.last_seen <= options_.lease_duration;
-  });
-}
-
 int64_t Scheduler::BusyWorkers(absl::Time now) const {
   return std::count_if(busy_.begin(), busy_.end(),
                        [&](const auto& worker) { return IsAlive(worker.first, now); });
@@ -64,16 +58,6 @@ absl::flat_hash_map<std::string, std::vector<TrialKey>> Scheduler::TrialsByWorke
     held.insert(held.end(), lease.live.begin(), lease.live.end());
   }
   return trials;
-}
-
-Token Scheduler::LeaseOf(TrialKey trial) const {
-  const auto found = trials_.find(trial);
-  return found == trials_.end() ? 0 : found->second.lease;
-}
-
-std::string Scheduler::ShapeOf(TrialKey trial) const {
-  const auto found = trials_.find(trial);
-  return found == trials_.end() ? "" : TraitsOf(found->second.data).shape;
 }
 
 std::string Scheduler::WhyWaiting(TrialKey key, absl::Time now) const {
@@ -192,90 +176,83 @@ std::string Scheduler::WhyNothing(absl::string_view worker, absl::Time now) cons
 
 absl::Status Scheduler::CheckInvariants() const {
   RETURN_IF_ERROR(queue_.CheckInvariants());
+  // What the leases and the trials say.
+  decltype(expiries_) expiries;
+  decltype(ranks_) ranks;
+  decltype(busy_) busy;
+  decltype(directed_) directed;
   int64_t live = 0;
   int64_t preempted = 0;
-  size_t ranked = 0;
-  absl::flat_hash_map<std::string, int32_t> busy;
   absl::flat_hash_map<std::string, int64_t> running;  // by owner
   for (const auto& [token, lease] : leases_) {
     if (token >= next_token_) return absl::InternalError("a token from the future");
     if (lease.live.empty() && lease.cancelled.empty()) {
       return absl::InternalError(absl::StrCat("lease ", token, " holds nothing"));
     }
-    if (!expiries_.contains({lease.expires, token})) {
-      return absl::InternalError(absl::StrCat("lease ", token, " never expires"));
-    }
+    expiries.emplace(lease.expires, token);
     if (!lease.live.empty()) ++busy[lease.worker];
+    if (lease.has_directive()) ++directed[lease.worker];
     if (!lease.preempted.empty()) ++preempted;
     if (lease.rank.has_value()) {
-      ++ranked;
-      if (lease.live.empty() || !lease.preempted.empty() ||
-          !ranks_.contains({lease.rank->first, lease.rank->second, token})) {
+      ranks.emplace(lease.rank->first, lease.rank->second, token);
+      if (lease.live.empty() || !lease.preempted.empty()) {
         return absl::InternalError(absl::StrCat("lease ", token, " cannot be preempted"));
       }
     }
     for (const TrialKey key : lease.live) {
       ++live;
-      if (LeaseOf(key) != token) {
+      const auto trial = trials_.find(key);
+      if (trial == trials_.end() || trial->second.lease != token) {
         return absl::InternalError(absl::StrCat("trial ", key, " is in two leases"));
       }
-      ++running[TraitsOf(trials_.at(key).data).owner];
+      ++running[TraitsOf(trial->second.data).owner];
     }
   }
-  if (live != running_) return absl::InternalError("running trials are miscounted");
-  if (expiries_.size() != leases_.size()) return absl::InternalError("an expiry without lease");
-  if (busy != busy_) return absl::InternalError("busy workers are miscounted");
-  if (preempted != preempted_) return absl::InternalError("preempted leases are miscounted");
-  if (ranked != ranks_.size()) return absl::InternalError("a rank without lease");
   for (const auto& [owner, count] : running) {
     if (queue_.Running(owner) != count) {
       return absl::InternalError(absl::StrCat("the share of ", owner, " is miscounted"));
     }
   }
+  decltype(delayed_) delayed;
   absl::flat_hash_map<int64_t, int64_t> known;  // trials by pack
-  absl::flat_hash_map<PackId, int64_t> runnable;
-  int64_t waiting = 0;
+  int64_t runnable = 0;
   for (const auto& [key, trial] : trials_) {
     ++known[trial.data.pack];
-    if (trial.lease != 0) continue;
-    ++waiting;
-    if (trial.delayed) {
-      if (!delayed_.contains({trial.data.past.not_before, key})) {
-        return absl::InternalError(absl::StrCat("trial ", key, " waits for ever"));
-      }
-      --waiting;
-    } else if (!queue_.Contains(IdOf(trial.data))) {
+    if (trial.delayed) delayed.emplace(trial.data.past.not_before, key);
+    if (trial.lease != 0 || trial.delayed) continue;
+    ++runnable;
+    const PackId id = IdOf(trial.data);
+    if (!queue_.Contains(id) || !queue_.trials_of(id).contains(key)) {
       return absl::InternalError(absl::StrCat("trial ", key, " is in no pack"));
-    } else {
-      ++runnable[IdOf(trial.data)];
     }
   }
-  if (static_cast<int64_t>(runnable.size()) != queue_.packs() || waiting != queue_.trials()) {
-    return absl::InternalError("the queue has other trials than wait");
-  }
-  if (known.size() != packs_.size()) return absl::InternalError("a pack without trials");
-  for (const auto& [number, pack] : packs_) {
-    if (known[number] != pack.trials) return absl::InternalError("a pack's trials are miscounted");
-  }
-  for (const auto& [key, reason] : postponed_) {
-    const auto trial = trials_.find(key);
-    if (trial == trials_.end() || !trial->second.delayed) {
-      return absl::InternalError(absl::StrCat("trial ", key, " is postponed and does not wait"));
-    }
-  }
-  absl::flat_hash_map<std::string, int32_t> directed;
-  for (const auto& [token, lease] : leases_) {
-    if (lease.has_directive()) ++directed[lease.worker];
-  }
-  if (directed != directed_) return absl::InternalError("leases with a directive are miscounted");
-  for (const Token token : to_tell_) {
-    const auto lease = leases_.find(token);
-    if (lease == leases_.end() || !lease->second.has_directive()) {
-      return absl::InternalError(absl::StrCat("lease ", token, " has no directive to tell"));
-    }
-  }
-  if (waiting + static_cast<int64_t>(delayed_.size()) != queued()) {
-    return absl::InternalError("a waiting trial is nowhere");
+  const bool packs_agree = std::all_of(packs_.begin(), packs_.end(), [&](const auto& pack) {
+    return known[pack.first] == pack.second.trials;
+  });
+  const bool postponed_wait =
+      std::all_of(postponed_.begin(), postponed_.end(), [&](const auto& postponed) {
+        return trials_.contains(postponed.first) && trials_.at(postponed.first).delayed;
+      });
+  const bool told_have_directives =
+      std::all_of(to_tell_.begin(), to_tell_.end(), [&](const Token token) {
+        return leases_.contains(token) && leases_.at(token).has_directive();
+      });
+  const std::pair<bool, const char*> checks[] = {
+      {live == running_, "running trials are miscounted"},
+      {expiries == expiries_, "the expiries are not those of the leases"},
+      {busy == busy_, "busy workers are miscounted"},
+      {preempted == preempted_, "preempted leases are miscounted"},
+      {ranks == ranks_, "the ranks are not those of the leases"},
+      {directed == directed_, "leases with a directive are miscounted"},
+      {told_have_directives, "a lease has no directive to tell"},
+      {delayed == delayed_, "the delayed trials are not those that wait"},
+      {postponed_wait, "a postponed trial does not wait"},
+      {runnable == queue_.trials(), "the queue has other trials than wait"},
+      {runnable + static_cast<int64_t>(delayed.size()) == queued(), "a waiting trial is nowhere"},
+      {packs_agree && known.size() == packs_.size(), "a pack's trials are miscounted"},
+  };
+  for (const auto& [holds, problem] : checks) {
+    if (!holds) return absl::InternalError(problem);
   }
   return absl::OkStatus();
 }
