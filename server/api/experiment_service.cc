@@ -77,8 +77,7 @@ void AddSubmissions(Service& service, Core& core, platform::WorkPool& pool) {
           status = MaySubmitCode(caller, core.options().python_networks_from);
         }
         if (!status.ok()) return done(status);
-        core.Submit(std::make_shared<Submission>(*std::move(prepared)), &Submissions::Create,
-                    std::move(done));
+        core.Submit(std::make_shared<Submission>(*std::move(prepared)), std::move(done));
       });
   service.Serve<v1::ExtendExperimentRequest, v1::ExtendExperimentResponse>(
       Work::kQuery, [&core, &pool](const auto& asked, const Caller& caller, auto done) {
@@ -95,8 +94,7 @@ void AddSubmissions(Service& service, Core& core, platform::WorkPool& pool) {
         absl::StatusOr<Submission> prepared =
             core.submissions().PrepareEvaluation(InNameOf(caller, asked));
         if (!prepared.ok()) return done(prepared.status());
-        core.Submit(std::make_shared<Submission>(*std::move(prepared)), &Submissions::Evaluate,
-                    std::move(done));
+        core.Submit(std::make_shared<Submission>(*std::move(prepared)), std::move(done));
       });
 }
 

@@ -327,18 +327,17 @@ void Core::EndEarlier(std::vector<SweepRecord> left) {
            }});
 }
 
-void Core::Submit(std::shared_ptr<Submission> submission, Submissions::Creation create,
+void Core::Submit(std::shared_ptr<Submission> submission,
                   Callback<v1::CreateExperimentResponse> done) {
+  using Response = std::optional<v1::CreateExperimentResponse>;
   const int64_t bytes = submission->bytes();
-  loop_.Post<std::optional<v1::CreateExperimentResponse>>(
-      [this, submission, create] { return (submissions().*create)(*submission); },
-      [this, submission, create,
-       done](absl::StatusOr<std::optional<v1::CreateExperimentResponse>> response) {
-        if (!response.ok()) return done(response.status());
-        if (!response->has_value()) return Submit(submission, create, done);
-        done(**std::move(response));
-      },
-      bytes);
+  loop_.Post<Response>([this, submission] { return submissions().Create(*submission); },
+                       [this, submission, done](absl::StatusOr<Response> response) {
+                         if (!response.ok()) return done(response.status());
+                         if (!response->has_value()) return Submit(submission, done);
+                         done(**std::move(response));
+                       },
+                       bytes);
 }
 
 Statistics Core::GetStatistics() {

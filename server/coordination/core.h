@@ -136,9 +136,8 @@ class Core {
   absl::Status DescribeHolder(absl::string_view text) { return lock_->Describe(text); }
 
   CommandLoop& loop() { return loop_; }
-  // Creates the experiment of a submission, by Submissions::Create or Evaluate.
-  void Submit(std::shared_ptr<Submission> submission, Submissions::Creation create,
-              Callback<v1::CreateExperimentResponse> done);
+  // Creates the experiment of a submission.
+  void Submit(std::shared_ptr<Submission> submission, Callback<v1::CreateExperimentResponse> done);
   // Called by commands on the loop. Submissions' Prepare functions may be called on any thread.
   Submissions& submissions() { return engine_.submissions; }
   Experiments& experiments() { return engine_.experiments; }

@@ -293,7 +293,7 @@ TEST_F(CoreDataTest, EvaluationHashesExamplesBeforeTheLoop) {
   const auto written = std::filesystem::last_write_time(DataPath("mine-1"));
   std::ofstream(DataPath("mine-1")) << std::string(sizeof(kExamples) - 1, 'x');
   std::filesystem::last_write_time(DataPath("mine-1"), written);
-  EXPECT_EQ(coordinator_.Submit(prepared, &Submissions::Evaluate).status(), absl::OkStatus());
+  EXPECT_EQ(coordinator_.Submit(prepared).status(), absl::OkStatus());
   EXPECT_TRUE(std::filesystem::exists(DataPath("mine_evaluation-1")));
 }
 

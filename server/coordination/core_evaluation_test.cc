@@ -168,7 +168,7 @@ TEST_F(CoreEvaluationTest, CopiesStayUntilTheirSubmissionEnds) {
   using Response = std::optional<v1::CreateExperimentResponse>;
   std::promise<absl::StatusOr<Response>> announced;
   coordinator_->loop().Post<Response>(
-      [&] { return coordinator_->submissions().Evaluate(*submission); },
+      [&] { return coordinator_->submissions().Create(*submission); },
       [&](absl::StatusOr<Response> response) { announced.set_value(std::move(response)); });
   EXPECT_FALSE(announced.get_future().get()->has_value());
   const std::string copies = coordinator_.data_dir() + "/artifacts/sort_evaluation-1";

@@ -366,12 +366,26 @@ absl::Status Submissions::AnnounceCopies(Submission& submission) {
   return store_.InsertSweep({.experiment = record.id});
 }
 
-absl::Status Submissions::CopyData(const std::string& from, const Submission& submission) {
-  for (const specification::DataFile& file :
-       specification::DataFilesOf(submission.grid.specification)) {
+absl::Status Submissions::CopyFiles(const std::optional<StoredModel>& model,
+                                    const Submission& submission) {
+  const specification::Grid& grid = submission.grid;
+  const std::string& id = submission.experiment.id;
+  if (model.has_value()) {
     const absl::Status copied =
-        artifacts_.Copy(DataFileId(from, file.sha256), submission.experiment.id,
-                        std::string(kDataFiles), /*step=*/0);
+        artifacts_.Copy(model->artifact, id, grid.trials.front().id, model->step);
+    if (IsLost(copied)) {
+      return absl::DataLossError(absl::StrCat("the model of ", grid.specification.evaluated_trial(),
+                                              " cannot be used: ", copied.message()));
+    }
+    if (!copied.ok()) {
+      return absl::UnavailableError(absl::StrCat("cannot copy the model: ", copied.message()));
+    }
+    LENGTHWISE_FAILPOINT("engine.evaluation.copied");
+  }
+  const std::string from = model.has_value() ? model->artifact.experiment : std::string(kUploads);
+  for (const specification::DataFile& file : specification::DataFilesOf(grid.specification)) {
+    const absl::Status copied =
+        artifacts_.Copy(DataFileId(from, file.sha256), id, std::string(kDataFiles), /*step=*/0);
     if (copied.ok()) continue;
     if (!IsLost(copied)) {
       return absl::UnavailableError(absl::StrCat("cannot store the examples: ", copied.message()));
@@ -385,6 +399,7 @@ absl::Status Submissions::CopyData(const std::string& from, const Submission& su
 absl::StatusOr<std::optional<v1::CreateExperimentResponse>> Submissions::Create(
     Submission& submission) {
   ExperimentRecord& record = submission.experiment;
+  const v1::ExperimentSpecification& specification = submission.grid.specification;
   const auto added = static_cast<int64_t>(submission.grid.trials.size());
   record.counts.set_queued(static_cast<int32_t>(added));
   if (submission.validate_only) return MakeResponse(record, submission.grid);
@@ -399,16 +414,35 @@ absl::StatusOr<std::optional<v1::CreateExperimentResponse>> Submissions::Create(
     response.set_resumed(true);
     return response;
   }
+  const std::string& evaluated = specification.evaluated_trial();
+  std::optional<StoredModel> model;
+  if (!evaluated.empty()) {
+    ASSIGN_OR_RETURN(model, FindModel(evaluated));
+  }
   RETURN_IF_ERROR(CheckQuota(record.owner, added));
   RETURN_IF_ERROR(submission.room);
-  if (record.id.empty() && !specification::DataFilesOf(submission.grid.specification).empty()) {
+  const bool copies = model.has_value() || !specification::DataFilesOf(specification).empty();
+  if (copies && record.id.empty()) {
     RETURN_IF_ERROR(AnnounceCopies(submission));
+    LENGTHWISE_FAILPOINT("engine.evaluation.create");
     return std::nullopt;
   }
-  RETURN_IF_ERROR(CopyData(std::string(kUploads), submission));
+  RETURN_IF_ERROR(CopyFiles(model, submission));
   RETURN_IF_ERROR(store_.InsertExperiment(record));
-  RETURN_IF_ERROR(InsertTrials(record, submission.grid.trials, 0, {},
-                               absl::StrCat("submitted by ", record.owner)));
+  RETURN_IF_ERROR(InsertTrials(
+      record, submission.grid.trials, 0, {},
+      absl::StrCat(evaluated.empty() ? "" : absl::StrCat("evaluation of ", evaluated, ", "),
+                   "submitted by ", record.owner)));
+  if (model.has_value()) {
+    // The trial looks as if it had been trained up to this step, so leases, resumption and
+    // retention need no special case.
+    ASSIGN_OR_RETURN(std::vector<TrialRecord> trials, store_.ListTrials(record.key, 0, {}, 1));
+    v1::Event event;
+    event.set_step(model->step);
+    *event.mutable_checkpoint() = model->checkpoint;
+    RETURN_IF_ERROR(ledger_.Append(trials.front(), std::move(event)));
+    RETURN_IF_ERROR(ledger_.StoreCheckpoint(trials.front(), model->step));
+  }
   LENGTHWISE_FAILPOINT("engine.experiment.create");
   v1::CreateExperimentResponse response = MakeResponse(record, submission.grid);
   response.set_repeats(submission.repeats);
@@ -449,49 +483,6 @@ absl::StatusOr<StoredModel> Submissions::FindModel(absl::string_view trial_name)
   ASSIGN_OR_RETURN(std::optional<StoredModel> model, FindStoredModel(store_, trial));
   if (model.has_value()) return *std::move(model);
   return absl::FailedPreconditionError(absl::StrCat(trial_name, " stored no model"));
-}
-
-absl::StatusOr<std::optional<v1::CreateExperimentResponse>> Submissions::Evaluate(
-    Submission& submission) {
-  ExperimentRecord& record = submission.experiment;
-  ASSIGN_OR_RETURN(std::optional<v1::CreateExperimentResponse> repeated, FindRepeated(record));
-  if (repeated.has_value()) return repeated;
-  const specification::GridTrial& grid_trial = submission.grid.trials.front();
-  const std::string& evaluated = grid_trial.pack->specification.evaluated_trial();
-  ASSIGN_OR_RETURN(const StoredModel model, FindModel(evaluated));
-  RETURN_IF_ERROR(CheckQuota(record.owner, 1));
-  RETURN_IF_ERROR(submission.room);
-  if (record.id.empty()) {
-    RETURN_IF_ERROR(AnnounceCopies(submission));
-    LENGTHWISE_FAILPOINT("engine.evaluation.create");
-    return std::nullopt;
-  }
-  // The copy is named after the new experiment. It must be durable before the commit that refers to
-  // it.
-  const absl::Status copied = artifacts_.Copy(model.artifact, record.id, grid_trial.id, model.step);
-  if (IsLost(copied)) {
-    return absl::DataLossError(
-        absl::StrCat("the model of ", evaluated, " cannot be used: ", copied.message()));
-  }
-  if (!copied.ok()) {
-    return absl::UnavailableError(absl::StrCat("cannot copy the model: ", copied.message()));
-  }
-  RETURN_IF_ERROR(CopyData(model.artifact.experiment, submission));
-  LENGTHWISE_FAILPOINT("engine.evaluation.copied");
-  record.counts.set_queued(1);
-  RETURN_IF_ERROR(store_.InsertExperiment(record));
-  RETURN_IF_ERROR(
-      InsertTrials(record, {grid_trial}, 0, {},
-                   absl::StrCat("evaluation of ", evaluated, ", submitted by ", record.owner)));
-  ASSIGN_OR_RETURN(std::optional<TrialRecord> trial, store_.FindTrial(record.id, grid_trial.id));
-  // The trial looks as if it had been trained up to this step, so leases, resumption and retention
-  // need no special case.
-  v1::Event event;
-  event.set_step(model.step);
-  *event.mutable_checkpoint() = model.checkpoint;
-  RETURN_IF_ERROR(ledger_.Append(*trial, std::move(event)));
-  RETURN_IF_ERROR(ledger_.StoreCheckpoint(*trial, model.step));
-  return MakeResponse(record, submission.grid);
 }
 
 }  // namespace lengthwise::server

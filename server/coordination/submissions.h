@@ -86,9 +86,6 @@ class Submissions {
   // (Core::Submit). nullopt after the first, which ensures that the copies are swept if the
   // submission fails or the server dies.
   absl::StatusOr<std::optional<v1::CreateExperimentResponse>> Create(Submission& submission);
-  absl::StatusOr<std::optional<v1::CreateExperimentResponse>> Evaluate(Submission& submission);
-  using Creation =
-      absl::StatusOr<std::optional<v1::CreateExperimentResponse>> (Submissions::*)(Submission&);
   // ABORTED if another extension was applied since it was prepared. Prepare it again then, which
   // takes too long for the loop.
   absl::StatusOr<v1::ExtendExperimentResponse> Extend(const Extension& extension);
@@ -113,9 +110,9 @@ class Submissions {
                             absl::string_view reason);
   // Reserves the experiment's id and announces copies to the sweeper.
   absl::Status AnnounceCopies(Submission& submission);
-  // Gives an experiment the files of examples that its tasks name, from the experiment `from` or
-  // kUploads, durably.
-  absl::Status CopyData(const std::string& from, const Submission& submission);
+  // Gives an experiment the model that it evaluates, if any, and the files of examples that its
+  // tasks name, durably: before the commit that refers to them.
+  absl::Status CopyFiles(const std::optional<StoredModel>& model, const Submission& submission);
   // The checkpoint of a trial that succeeded. NOT_FOUND, FAILED_PRECONDITION.
   absl::StatusOr<StoredModel> FindModel(absl::string_view trial_name);
 

@@ -194,7 +194,7 @@ std::string TestCoordinator::Create(const std::string& name, int rates, int seed
 
 absl::StatusOr<v1::CreateExperimentResponse> TestCoordinator::TryCreate(
     const v1::CreateExperimentRequest& request) {
-  return Submit(core_->submissions().PrepareCreation(request), &Submissions::Create);
+  return Submit(core_->submissions().PrepareCreation(request));
 }
 
 absl::StatusOr<v1::ExtendExperimentResponse> TestCoordinator::Extend(
@@ -214,14 +214,14 @@ absl::StatusOr<v1::ExtendExperimentResponse> TestCoordinator::Extend(
 
 absl::StatusOr<v1::CreateExperimentResponse> TestCoordinator::Evaluate(
     const v1::EvaluateTrialRequest& request) {
-  return Submit(core_->submissions().PrepareEvaluation(request), &Submissions::Evaluate);
+  return Submit(core_->submissions().PrepareEvaluation(request));
 }
 
 absl::StatusOr<v1::CreateExperimentResponse> TestCoordinator::Submit(
-    const absl::StatusOr<Submission>& prepared, Submissions::Creation create) {
+    const absl::StatusOr<Submission>& prepared) {
   if (!prepared.ok()) return prepared.status();
   return Await<v1::CreateExperimentResponse>([&](Callback<v1::CreateExperimentResponse> done) {
-    core_->Submit(std::make_shared<Submission>(*prepared), create, std::move(done));
+    core_->Submit(std::make_shared<Submission>(*prepared), std::move(done));
   });
 }
 

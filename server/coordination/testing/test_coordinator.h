@@ -79,8 +79,7 @@ class TestCoordinator {
   absl::StatusOr<v1::ExtendExperimentResponse> Extend(const v1::ExtendExperimentRequest& request);
   absl::StatusOr<v1::CreateExperimentResponse> Evaluate(const v1::EvaluateTrialRequest& request);
   // The status, or the answer to a prepared submission.
-  absl::StatusOr<v1::CreateExperimentResponse> Submit(const absl::StatusOr<Submission>& prepared,
-                                                      Submissions::Creation create);
+  absl::StatusOr<v1::CreateExperimentResponse> Submit(const absl::StatusOr<Submission>& prepared);
   absl::StatusOr<v1::SummarizeExperimentResponse> Summarize(const std::string& name,
                                                             bool omit_lengths = false);
   absl::StatusOr<v1::Experiment> Cancel(const std::string& name, const std::string& reason = "");
