@@ -4,12 +4,12 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <map>
 #include <numeric>
 #include <optional>
 #include <utility>
 
+#include "absl/types/span.h"
 #include "proto/length_accuracies.h"
 #include "proto/trial_counts.h"
 #include "server/storage/records.h"
@@ -19,20 +19,14 @@ namespace {
 
 constexpr double kUnits = 1099511627776;  // 2^40
 
-void Fill(const std::vector<double>& values, v1::SummarizeExperimentResponse::Quantiles& answer) {
-  if (values.empty()) return;
-  answer.set_trials(static_cast<int32_t>(values.size()));
-  answer.set_median(Quantile(values, 0.5));
-  answer.set_low(Quantile(values, 0.1));
-  answer.set_high(Quantile(values, 0.9));
-}
-
-}  // namespace
+// Statistics over trials that differ only in seeds, one value per trial.
 
 double Mean(absl::Span<const double> values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
+// With n - 1 in the denominator, as in tables of few seeds. Computed in two passes, so that values
+// that differ little keep their difference.
 double SampleStandardDeviation(absl::Span<const double> values) {
   const double mean = Mean(values);
   double squares = 0;
@@ -40,8 +34,9 @@ double SampleStandardDeviation(absl::Span<const double> values) {
   return std::sqrt(squares / (static_cast<double>(values.size()) - 1));
 }
 
+// The quantile `q`, from 0 to 1, with linear interpolation between the two nearest values (NumPy's
+// default). 0.5 is the median. There is at least one value.
 double Quantile(std::vector<double> values, double q) {
-  if (values.empty()) return std::numeric_limits<double>::quiet_NaN();
   std::sort(values.begin(), values.end());
   const double place = q * static_cast<double>(values.size() - 1);
   const auto below = static_cast<size_t>(std::floor(place));
@@ -49,6 +44,7 @@ double Quantile(std::vector<double> values, double q) {
   return values[below] + (place - static_cast<double>(below)) * (values[above] - values[below]);
 }
 
+// Empty without values. The deviation is the sample's, 0 for one value.
 v1::SummarizeExperimentResponse::Statistic SeedStatistic(absl::Span<const double> values) {
   v1::SummarizeExperimentResponse::Statistic statistic;
   if (values.empty()) return statistic;
@@ -59,6 +55,16 @@ v1::SummarizeExperimentResponse::Statistic SeedStatistic(absl::Span<const double
   statistic.set_max(*std::max_element(values.begin(), values.end()));
   return statistic;
 }
+
+void Fill(const std::vector<double>& values, v1::SummarizeExperimentResponse::Quantiles& answer) {
+  if (values.empty()) return;
+  answer.set_trials(static_cast<int32_t>(values.size()));
+  answer.set_median(Quantile(values, 0.5));
+  answer.set_low(Quantile(values, 0.1));
+  answer.set_high(Quantile(values, 0.9));
+}
+
+}  // namespace
 
 void ExperimentSummary::Add(Trial trial) {
   const int32_t index = trial.index;
@@ -71,11 +77,8 @@ void ExperimentSummary::Add(Trial trial) {
   if (is_new_cell) cells_.emplace_back().key = cell->first;
   std::vector<int32_t>& members = cells_[cell->second].members;
   members.insert(std::upper_bound(members.begin(), members.end(), index), index);
-  member->second.id = std::move(trial.id);
-  member->second.steps = trial.steps;
-  member->second.select_unseen = trial.select_unseen;
-  member->second.compared_by_loss = trial.compared_by_loss;
   member->second.cell = cell->second;
+  member->second.trial = std::move(trial);
 }
 
 ExperimentSummary::Member* ExperimentSummary::FindUnended(int32_t index) {
@@ -112,30 +115,20 @@ void ExperimentSummary::Succeed(int32_t index, const v1::LengthAccuracies& accur
     // The trials of a cell usually have the same lengths, so the sum is at the same index.
     AddAccuracy(length, ClampAccuracy(accuracies.accuracies(i)), static_cast<size_t>(i),
                 cells_[member->cell]);
-    if (member->compared_by_loss) member->losses[length] = accuracies.losses(i);
   }
-  const auto score = [&](absl::string_view select) {
-    return ScoreForSelection(select, member->compared_by_loss, accuracies);
-  };
-  member->by_seen = score("seen");
-  member->by_unseen = score("unseen");
-  if (accuracies.has_seen_accuracy()) {
-    member->seen_accuracy = accuracies.seen_accuracy();
-    member->seen_loss = accuracies.seen_loss();
+  v1::LengthAccuracies kept = accuracies;
+  kept.clear_accuracies();
+  kept.clear_metrics();
+  kept.clear_sequence_counts();
+  if (!member->trial.compared_by_loss) {
+    kept.clear_lengths();
+    kept.clear_losses();
   }
-  if (accuracies.has_unseen_accuracy()) {
-    member->unseen_accuracy = accuracies.unseen_accuracy();
-    member->unseen_loss = accuracies.unseen_loss();
-  }
-  if (accuracies.has_training_accuracy()) {
-    member->training_accuracy = ClampAccuracy(accuracies.training_accuracy());
-  }
-  const double seconds = outcome.training_seconds();
-  if (!(seconds > 0)) return;  // an evaluation of a stored model trains nothing
-  // Workers of older releases did not report training steps; assume all of them.
-  const int64_t steps = outcome.training_steps() > 0 ? outcome.training_steps() : member->steps;
-  member->training_seconds = seconds;
-  member->steps_per_second = static_cast<double>(steps) / seconds;
+  member->evaluation = kept;  // a copy, because a cleared column keeps its memory
+  // An evaluation of a stored model trains nothing. Workers of older releases did not report
+  // training steps; assume all of them.
+  member->training_seconds = outcome.training_seconds();
+  if (outcome.training_steps() > 0) member->trial.steps = outcome.training_steps();
 }
 
 v1::SummarizeExperimentResponse ExperimentSummary::Summarize(absl::string_view select) const {
@@ -159,23 +152,29 @@ void ExperimentSummary::FillCell(const Cell& cell, absl::string_view select,
   std::vector<double> unseen, seen, training, seconds, rates, scores, unseen_losses, seen_losses;
   const Member* best = nullptr;
   std::optional<SelectionScore> highest;
-  const auto take = [](const std::optional<double>& value, std::vector<double>& values) {
-    if (value.has_value()) values.push_back(*value);
-  };
   for (const int32_t index : cell.members) {
     const Member& member = members_.at(index);
+    const v1::LengthAccuracies& evaluation = member.evaluation;
+    const bool by_loss = member.trial.compared_by_loss;
     CountTrials(member.state, 1, *answer.mutable_trials());
-    take(member.unseen_accuracy, unseen);
-    take(member.seen_accuracy, seen);
-    if (member.compared_by_loss) {
-      take(member.unseen_loss, unseen_losses);
-      take(member.seen_loss, seen_losses);
+    if (evaluation.has_unseen_accuracy()) {
+      unseen.push_back(evaluation.unseen_accuracy());
+      if (by_loss) unseen_losses.push_back(evaluation.unseen_loss());
     }
-    take(member.training_accuracy, training);
-    take(member.training_seconds, seconds);
-    take(member.steps_per_second, rates);
-    const bool by_unseen = select.empty() ? member.select_unseen : select == "unseen";
-    const std::optional<SelectionScore>& score = by_unseen ? member.by_unseen : member.by_seen;
+    if (evaluation.has_seen_accuracy()) {
+      seen.push_back(evaluation.seen_accuracy());
+      if (by_loss) seen_losses.push_back(evaluation.seen_loss());
+    }
+    if (evaluation.has_training_accuracy()) {
+      training.push_back(ClampAccuracy(evaluation.training_accuracy()));
+    }
+    if (member.training_seconds > 0) {
+      seconds.push_back(member.training_seconds);
+      rates.push_back(static_cast<double>(member.trial.steps) / member.training_seconds);
+    }
+    const bool by_unseen = select.empty() ? member.trial.select_unseen : select == "unseen";
+    const std::optional<SelectionScore> score =
+        ScoreForSelection(by_unseen ? "unseen" : "seen", by_loss, evaluation);
     if (score.has_value()) {
       scores.push_back(score->score);
       if (!highest.has_value() || IsBetter(*score, *highest)) {
@@ -195,8 +194,10 @@ void ExperimentSummary::FillCell(const Cell& cell, absl::string_view select,
   *answer.mutable_steps_per_second() = SeedStatistic(rates);
   *answer.mutable_selection() = SeedStatistic(scores);
   if (best != nullptr) {
-    answer.set_best_trial(best->id);
-    if (best->unseen_accuracy.has_value()) answer.set_best_unseen_accuracy(*best->unseen_accuracy);
+    answer.set_best_trial(best->trial.id);
+    if (best->evaluation.has_unseen_accuracy()) {
+      answer.set_best_unseen_accuracy(best->evaluation.unseen_accuracy());
+    }
   }
   if (!seen_losses.empty()) Fill(seen_losses, *answer.mutable_seen_loss());
   if (!unseen_losses.empty()) Fill(unseen_losses, *answer.mutable_unseen_loss());
@@ -213,7 +214,10 @@ void ExperimentSummary::FillLosses(const Cell& cell,
                                    v1::SummarizeExperimentResponse::Cell& answer) const {
   std::map<int32_t, std::vector<double>> by_length;
   for (const int32_t index : cell.members) {
-    for (const auto& [length, loss] : members_.at(index).losses) by_length[length].push_back(loss);
+    const v1::LengthAccuracies& evaluation = members_.at(index).evaluation;
+    for (int i = 0; i < evaluation.lengths_size(); ++i) {
+      by_length[evaluation.lengths(i)].push_back(evaluation.losses(i));
+    }
   }
   if (by_length.empty()) return;
   for (const LengthSum& sum : cell.lengths) Fill(by_length[sum.length], *answer.add_losses());

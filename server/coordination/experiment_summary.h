@@ -8,36 +8,16 @@
 #define LENGTHWISE_SERVER_COORDINATION_EXPERIMENT_SUMMARY_H_
 
 #include <cstdint>
-#include <map>
-#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
-#include "absl/types/span.h"
 #include "proto/event.pb.h"
 #include "proto/experiment_service.pb.h"
-#include "proto/length_accuracies.h"
 
 namespace lengthwise::server {
-
-// Statistics over trials that differ only in seeds.
-
-// NaN without values.
-double Mean(absl::Span<const double> values);
-
-// With n - 1 in the denominator, as in tables of few seeds. Computed in two passes, so that values
-// that differ little keep their difference. NaN for fewer than two values.
-double SampleStandardDeviation(absl::Span<const double> values);
-
-// The quantile `q`, from 0 to 1, with linear interpolation between the two nearest values (NumPy's
-// default). 0.5 is the median. NaN without values.
-double Quantile(std::vector<double> values, double q);
-
-// Takes one value per trial. Empty without values. The deviation is the sample's, 0 for one value.
-v1::SummarizeExperimentResponse::Statistic SeedStatistic(absl::Span<const double> values);
 
 // Not thread-safe.
 class ExperimentSummary {
@@ -77,24 +57,13 @@ class ExperimentSummary {
  private:
   using CellKey = std::tuple<std::string, std::string, std::string, double>;
   struct Member {
-    std::string id;
-    int64_t steps = 0;
-    bool select_unseen = false;
-    bool compared_by_loss = false;
+    Trial trial;  // without the labels, which its cell has
     size_t cell = 0;
     v1::TrialState state = v1::QUEUED;
-    // Scores of a trial that succeeded, if it has them.
-    std::optional<double> unseen_accuracy;
-    std::optional<double> seen_accuracy;
-    std::optional<double> unseen_loss;
-    std::optional<double> seen_loss;
-    std::optional<double> training_accuracy;
-    std::optional<double> training_seconds;
-    std::optional<double> steps_per_second;
-    // By the rules "seen" and "unseen".
-    std::optional<SelectionScore> by_seen, by_unseen;
-    // Final losses by length, if the trial is compared by losses.
-    std::map<int32_t, double> losses;
+    // Of a trial that succeeded: the means of its final evaluation, with the losses by length if it
+    // is compared by them.
+    v1::LengthAccuracies evaluation;
+    double training_seconds = 0;  // 0: it trained nothing
   };
   struct LengthSum {
     int32_t length = 0;

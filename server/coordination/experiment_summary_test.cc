@@ -366,26 +366,32 @@ TEST(ExperimentSummaryTest, MeansOfThousandsAreExactToATrillionth) {
   EXPECT_NEAR(cell.seen_accuracy().deviation(), 0, 1e-12);
 }
 
-const std::vector<double> kValues = {3.1, -2, 7.5, 0.25, 9, 1};
-
 // numpy.mean(v), numpy.std(v, ddof=1), numpy.quantile(v, q), NumPy's defaults.
-TEST(StatisticsTest, IsNumpys) {
-  EXPECT_NEAR(Mean(kValues), 3.141666666666667, 1e-14);
-  EXPECT_NEAR(SampleStandardDeviation(kValues), 4.305858412287457, 1e-13);
-  EXPECT_EQ(Quantile(kValues, 0), -2);
-  EXPECT_NEAR(Quantile(kValues, 0.1), -0.875, 1e-14);
-  EXPECT_NEAR(Quantile(kValues, 0.5), 2.05, 1e-14);
-  EXPECT_NEAR(Quantile(kValues, 0.9), 8.25, 1e-14);
-  EXPECT_EQ(Quantile(kValues, 1), 9);
+TEST(ExperimentSummaryTest, StatisticsAreNumpys) {
+  const std::vector<double> values = {3.1, 2, 7.5, 0.25, 9, 1};
+  ExperimentSummary summary;
+  for (int32_t index = 0; index < 6; ++index) {
+    ExperimentSummary::Trial trial = TrialAt(index);
+    trial.compared_by_loss = true;
+    summary.Add(trial);
+    const double value = values[static_cast<size_t>(index)];
+    summary.Succeed(index, AccuraciesOf({0}, {value}), Trained(value, 100));
+  }
+  const Cell cell = summary.Summarize().cells(0);
+  EXPECT_NEAR(cell.training_seconds().mean(), 3.8083333333333336, 1e-14);
+  EXPECT_NEAR(cell.training_seconds().deviation(), 3.6028345322352324, 1e-13);
+  EXPECT_NEAR(cell.seen_loss().low(), 0.625, 1e-14);
+  EXPECT_NEAR(cell.seen_loss().median(), 2.55, 1e-14);
+  EXPECT_NEAR(cell.seen_loss().high(), 8.25, 1e-14);
 }
 
-TEST(StatisticsTest, IsNotANumberWithoutValues) {
-  EXPECT_TRUE(std::isnan(Mean({})));
-  EXPECT_TRUE(std::isnan(Quantile({}, 0.5)));
-  EXPECT_TRUE(std::isnan(SampleStandardDeviation({1})));
+TEST(ExperimentSummaryTest, OneLossIsAllItsQuantiles) {
+  ExperimentSummary summary;
+  SucceedWithLosses(0, {0}, {4}, summary);
+  const Cell cell = summary.Summarize().cells(0);
+  EXPECT_EQ(cell.seen_loss().low(), 4);
+  EXPECT_EQ(cell.seen_loss().high(), 4);
 }
-
-TEST(StatisticsTest, OneValueIsAllItsQuantiles) { EXPECT_EQ(Quantile({4}, 0.9), 4); }
 
 }  // namespace
 }  // namespace lengthwise::server
