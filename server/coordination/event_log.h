@@ -3,6 +3,7 @@
 #ifndef LENGTHWISE_SERVER_COORDINATION_EVENT_LOG_H_
 #define LENGTHWISE_SERVER_COORDINATION_EVENT_LOG_H_
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -63,10 +64,11 @@ class RecentPages {
     EventPage page;
   };
 
+  int64_t& VersionOf(absl::string_view experiment) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
   platform::Mutex mutex_;
-  // Version of each experiment that has been read. An experiment that was never read has no entry.
-  absl::flat_hash_map<std::string, int64_t> changes_ ABSL_GUARDED_BY(mutex_);
-  int64_t next_change_ ABSL_GUARDED_BY(mutex_) = 1;
+  // By the experiment's hash. Experiments that share a version lose at most a page.
+  std::array<int64_t, 1024> versions_ ABSL_GUARDED_BY(mutex_) = {};
   std::deque<Entry> entries_ ABSL_GUARDED_BY(mutex_);  // newest first
 };
 

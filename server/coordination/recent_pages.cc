@@ -1,3 +1,4 @@
+#include "absl/hash/hash.h"
 #include "server/coordination/event_log.h"
 
 namespace lengthwise::server {
@@ -5,22 +6,18 @@ namespace {
 
 // Pages have about 16 KiB, unless they hold one larger event.
 constexpr size_t kMostPages = 32;
-constexpr size_t kMostExperiments = 10'000;
 constexpr int64_t kMaxEventBytes = 256 << 10;
 
 }  // namespace
 
+int64_t& RecentPages::VersionOf(absl::string_view experiment) {
+  return versions_[absl::Hash<absl::string_view>()(experiment) % versions_.size()];
+}
+
 std::optional<EventPage> RecentPages::Find(absl::string_view experiment, const Key& key,
                                            int64_t& version) {
   platform::MutexLock lock(mutex_);
-  if (changes_.size() >= kMostExperiments && !changes_.contains(experiment)) {
-    // Versions given out before become invalid, because their experiments get new ones.
-    changes_.clear();
-    entries_.clear();
-  }
-  const auto [changes, is_new] = changes_.try_emplace(experiment, next_change_);
-  if (is_new) ++next_change_;
-  version = changes->second;
+  version = VersionOf(experiment);
   for (const Entry& entry : entries_) {
     if (entry.key == key) return entry.page;
   }
@@ -32,8 +29,7 @@ void RecentPages::Add(absl::string_view experiment, const Key& key, int64_t vers
   // Copying a page of one large event would cost more than reading it.
   if (page.events.size() == 1 && page.events[0].ByteSizeLong() > kMaxEventBytes) return;
   platform::MutexLock lock(mutex_);
-  const auto changes = changes_.find(experiment);
-  if (changes == changes_.end() || changes->second != version) return;
+  if (VersionOf(experiment) != version) return;
   for (const Entry& entry : entries_) {
     if (entry.key == key) return;
   }
@@ -43,9 +39,7 @@ void RecentPages::Add(absl::string_view experiment, const Key& key, int64_t vers
 
 void RecentPages::Changed(absl::string_view experiment) {
   platform::MutexLock lock(mutex_);
-  const auto changes = changes_.find(experiment);
-  if (changes == changes_.end()) return;
-  changes->second = next_change_++;
+  ++VersionOf(experiment);
   std::erase_if(entries_, [&](const Entry& entry) { return entry.experiment == experiment; });
 }
 
