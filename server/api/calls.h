@@ -11,7 +11,6 @@
 #define LENGTHWISE_SERVER_API_CALLS_H_
 
 #include <cstddef>
-#include <functional>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -35,6 +34,7 @@
 #include "server/api/answer_budget.h"
 #include "server/api/open_streams.h"
 #include "server/api/push_stream.h"
+#include "server/coordination/waiting_calls.h"
 #include "server/security/gate.h"
 
 namespace lengthwise::server {
@@ -108,10 +108,6 @@ absl::string_view MethodOf() {
   return absl::string_view(PathOf<Request>()).substr(1);
 }
 
-// Answers a unary call. Call it once, on any thread.
-template <typename Response>
-using Done = std::function<void(absl::StatusOr<Response>)>;
-
 // Thread-safe.
 class Calls {
  public:
@@ -129,7 +125,7 @@ class Calls {
 
   // Serves a unary call. `handle` is
   //   absl::StatusOr<Response>(const Request&, const Caller&), whose result is the answer, or
-  //   void(const Request&, const Caller&, Done<Response>), which answers later.
+  //   void(const Request&, const Caller&, Callback<Response>), which answers later.
   // The request lives until the answer. A call that was cancelled while waiting for a thread is not
   // handled. A call that waits too long for one gets DEADLINE_EXCEEDED. A client's calls wait for
   // no other client's (WorkPool); beyond WorkPool::kMostWaiting they get RESOURCE_EXHAUSTED.
@@ -156,8 +152,8 @@ class Calls {
     UnaryCall* const call = counts ? new UnaryCall() : nullptr;
     UnaryReactor* const reactor =
         call == nullptr ? context->DefaultReactor() : static_cast<UnaryReactor*>(call);
-    Done<Response> done = [this, payer, method, call, reactor,
-                           response](absl::StatusOr<Response> result) {
+    Callback<Response> done = [this, payer, method, call, reactor,
+                               response](absl::StatusOr<Response> result) {
       absl::Status status = result.status();
       if (status.ok() && call != nullptr) {
         absl::StatusOr<AnswerBudget::Share> share = streams_.answers().Take(payer, method, *result);
@@ -168,7 +164,8 @@ class Calls {
       reactor->Finish(rpc::ToGrpcStatus(status));
     };
     auto run = [request, caller = *std::move(caller), done, handle = std::move(handle)] {
-      if constexpr (std::is_invocable_v<Handle, const Request&, const Caller&, Done<Response>>) {
+      if constexpr (std::is_invocable_v<Handle, const Request&, const Caller&,
+                                        Callback<Response>>) {
         handle(*request, caller, done);
       } else {
         done(handle(*request, caller));

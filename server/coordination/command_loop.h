@@ -31,11 +31,6 @@
 
 namespace lengthwise::server {
 
-// Runs on the loop's thread after a commit, or on the caller's thread if the command was refused.
-// Must not block.
-template <typename T>
-using Callback = std::function<void(absl::StatusOr<T>)>;
-
 // Memory that a unary call holds while its command is queued, in bytes: the call itself, its
 // request, and the command's copy of the request.
 int64_t BytesOfCall(const google::protobuf::Message& request);

@@ -28,6 +28,11 @@
 
 namespace lengthwise::server {
 
+// Answers a call. Call it once, on any thread: that of the command loop after a commit, or the
+// caller's if the call was refused. Must not block.
+template <typename T>
+using Callback = std::function<void(absl::StatusOr<T>)>;
+
 // One call of each worker: a later one ends it with an empty answer, so that a worker that calls
 // without end is answered once in each group. An answer costs O(log n); a call that keeps waiting
 // costs nothing. Belongs to the command loop, which changes it only while it applies a group, so
@@ -35,7 +40,7 @@ namespace lengthwise::server {
 class WaitingCalls {
  public:
   using Answer = absl::StatusOr<v1::SynchronizeResponse>;
-  using Done = std::function<void(Answer)>;
+  using Done = Callback<v1::SynchronizeResponse>;
 
   // Serve grants no more leases to a group when they have this much memory.
   static constexpr size_t kMostLeaseBytes = 8 << 20;
