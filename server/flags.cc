@@ -134,7 +134,7 @@ bool IsPlainText(absl::string_view url) {
 // Checks flags that depend on each other. Returns the error, or an empty text.
 std::string CheckTogether(const Flags& flags) {
   if (flags.listen.empty()) return "--listen is empty";
-  if (flags.core.heartbeat_interval * 2 > flags.core.lease_duration) {
+  if (flags.core.heartbeat_interval * 2 > flags.core.scheduler.lease_duration) {
     return "--heartbeat_interval must be at most half of --lease_duration";
   }
   if (flags.remove_all_tokens && !flags.create_admin_token.empty()) {
@@ -262,7 +262,7 @@ std::variant<Flags, int> ParseFlags(int argc, const char* const* argv) {
       .Check(CheckRetention, "a time such as 90d or 12h, or forever")
       .ShowDefault();
   AddDuration(
-      command, "--lease_duration", flags.core.lease_duration,
+      command, "--lease_duration", flags.core.scheduler.lease_duration,
       "Lease duration. A lease expires after this long without a heartbeat, and its trials are "
       "requeued");
   command.AddFlag(
@@ -277,7 +277,7 @@ std::variant<Flags, int> ParseFlags(int argc, const char* const* argv) {
   AddDuration(command, "--heartbeat_interval", flags.core.heartbeat_interval,
               "Interval of workers' heartbeats, at most half of --lease_duration");
   AddDuration(
-      command, "--preempt_after", flags.core.preempt_after,
+      command, "--preempt_after", flags.core.scheduler.min_run,
       "Minimum run time of a lease before a higher priority may preempt it, if no worker is free");
   command
       .AddOption("--log_format FORMAT", flags.log_format,

@@ -32,8 +32,8 @@ TEST(Flags, DefaultsAreLocal) {
   EXPECT_EQ(flags.listen, "127.0.0.1:7070");
   EXPECT_EQ(flags.metrics_listen, "127.0.0.1:9464");
   EXPECT_EQ(flags.core.data_dir, "/somewhere/lengthwise");
-  EXPECT_EQ(flags.core.lease_duration, absl::Seconds(30));
-  EXPECT_EQ(flags.core.preempt_after, absl::Minutes(1));
+  EXPECT_EQ(flags.core.scheduler.lease_duration, absl::Seconds(30));
+  EXPECT_EQ(flags.core.scheduler.min_run, absl::Minutes(1));
   EXPECT_FALSE(flags.exit_with_parent);
   EXPECT_FALSE(flags.core.release_leases);
 }
@@ -54,7 +54,7 @@ TEST(Flags, AreParsed) {
   EXPECT_EQ(flags.metrics_listen, "");
   EXPECT_EQ(flags.core.data_dir, "/d");
   EXPECT_EQ(flags.core.max_trials, 7);
-  EXPECT_EQ(flags.core.lease_duration, absl::Seconds(2));
+  EXPECT_EQ(flags.core.scheduler.lease_duration, absl::Seconds(2));
   EXPECT_EQ(flags.core.heartbeat_interval, absl::Milliseconds(200));
   EXPECT_EQ(flags.ready_file, "/r");
   EXPECT_EQ(flags.core.restore_from, "/b");

@@ -24,19 +24,6 @@
 namespace lengthwise::server {
 namespace {
 
-Engine::Options EngineOptions(const CoreOptions& options, Usage& usage) {
-  Engine::Options engine;
-  engine.scheduler.lease_duration = options.lease_duration;
-  engine.scheduler.max_failed_attempts = options.max_failed_attempts;
-  engine.scheduler.min_run = options.preempt_after;
-  engine.heartbeat_interval = options.heartbeat_interval;
-  engine.max_unended_trials = options.max_unended_trials;
-  engine.check_bytes = [&usage](const std::string& owner, int64_t added) {
-    return usage.CheckBytes(owner, added);
-  };
-  return engine;
-}
-
 Statistics NoStatistics() {
   Statistics statistics;
   statistics.decided = NoDecisions();
@@ -208,8 +195,12 @@ Core::Core(const CoreOptions& options, Dependencies dependencies,
       storage_(std::move(storage)),
       artifact_store_(std::move(artifact_store)),
       usage_(*storage_, *artifact_store_, clock_, options.max_owner_bytes),
-      engine_(EngineOptions(options, usage_), std::move(dependencies.resolve), *storage_,
-              *artifact_store_, fleet_, clock_),
+      engine_(
+          options, std::move(dependencies.resolve),
+          [this](const std::string& owner, int64_t added) {
+            return usage_.CheckBytes(owner, added);
+          },
+          *storage_, *artifact_store_, fleet_, clock_),
       waiting_(engine_.ledger, engine_.leases),
       loop_({.max_queued_bytes = dependencies.max_queued_bytes,
              .publish = [this](CommittedGroup group) { Publish(std::move(group)); },
@@ -293,7 +284,7 @@ void Core::Publish(CommittedGroup group) {
   }
   for (const std::string& worker : effects.lost_workers) {
     platform::LogWarning("worker ", worker, " is lost: it has been silent for ",
-                         absl::FormatDuration(options_.lease_duration));
+                         absl::FormatDuration(options_.scheduler.lease_duration));
   }
   for (const auto& [level, text] : effects.log) platform::Log(level, text);
   if (group.changed) commit_fault_.Note(absl::OkStatus());

@@ -43,7 +43,7 @@
 namespace lengthwise::server {
 
 // Settings of a server that its operator chooses.
-struct CoreOptions {
+struct CoreOptions : Engine::Options {
   // Directory of the database and the artifacts. Created if missing.
   std::string data_dir;
   // Place of the checkpoints: a directory on a shared file system (server/storage/shared_store.h)
@@ -57,20 +57,10 @@ struct CoreOptions {
   std::string restore_from;
   // Ends at once the leases of an earlier server on the directory, whose workers must have ended.
   bool release_leases = false;
-  // A lease expires after this long without a heartbeat.
-  absl::Duration lease_duration = absl::Seconds(30);
-  absl::Duration heartbeat_interval = absl::Seconds(1);
-  // A trial becomes FAILED after this many attempts that failed temporarily. Expired and released
-  // leases do not count.
-  int32_t max_failed_attempts = 3;
-  // Minimum run time of a lease before a higher priority may preempt it.
-  absl::Duration preempt_after = absl::Minutes(1);
   // Maximum number of trials in one experiment.
   int64_t max_trials = 100'000;
   // Maximum size of an experiment's packs, which have copies of its training and evaluation.
   int64_t max_grid_bytes = int64_t{64} << 20;
-  // Maximum number of queued and running trials of one owner. 0: no limit.
-  int64_t max_unended_trials = 1'000'000;
   // Disk use of one owner's experiments in bytes from which nothing more is accepted. 0: no limit.
   int64_t max_owner_bytes = 0;
   // How long checkpoints and maps stay after an experiment's end, unless its specification says so.

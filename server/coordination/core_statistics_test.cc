@@ -187,7 +187,7 @@ TEST_F(CoreStatisticsTest, WorkersAreShownWhileTheyAreAlive) {
 // Nothing but the worker's silence wakes the server.
 TEST_F(CoreStatisticsTest, IdleWorkerThatDiesIsCounted) {
   coordinator_.Close();
-  coordinator_.options().lease_duration = absl::Milliseconds(200);
+  coordinator_.options().scheduler.lease_duration = absl::Milliseconds(200);
   coordinator_.RunClock();
   ASSERT_EQ(coordinator_.Open(), absl::OkStatus());
   EXPECT_EQ(Read().lost_workers, 0);

@@ -22,17 +22,16 @@ struct Engine {
   struct Options {
     Scheduler::Options scheduler;
     absl::Duration heartbeat_interval = absl::Seconds(1);
-    // Queued and running trials of one owner. 0: no limit.
-    int64_t max_unended_trials = 0;
-    BytesCheck check_bytes = [](const std::string&, int64_t) { return absl::OkStatus(); };
+    // Maximum number of queued and running trials of one owner. 0: no limit.
+    int64_t max_unended_trials = 1'000'000;
   };
 
   // All references must outlive the engine. Call ledger.Rebuild before anything else.
-  Engine(const Options& options, GridResolver resolve, Storage& storage, ArtifactStore& artifacts,
-         Fleet& fleet, Clock clock)
+  Engine(const Options& options, GridResolver resolve, BytesCheck check_bytes, Storage& storage,
+         ArtifactStore& artifacts, Fleet& fleet, Clock clock)
       : lease_ids(storage.lease_key()),
         ledger(options.scheduler, storage, std::move(clock)),
-        submissions(std::move(resolve), options.max_unended_trials, options.check_bytes, storage,
+        submissions(std::move(resolve), options.max_unended_trials, std::move(check_bytes), storage,
                     artifacts, ledger),
         experiments(ledger, submissions),
         leases({.lease_duration = options.scheduler.lease_duration,

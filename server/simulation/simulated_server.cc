@@ -46,7 +46,8 @@ void SimulatedServer::Start() {
       [](const v1::CreateExperimentRequest&) -> absl::StatusOr<specification::Grid> {
     return absl::InternalError("the extension was made for another specification");
   };
-  engine_ = std::make_unique<Engine>(options, resolve, storage_, artifacts_, fleet_,
+  const auto check_bytes = [](const std::string&, int64_t) { return absl::OkStatus(); };
+  engine_ = std::make_unique<Engine>(options, resolve, check_bytes, storage_, artifacts_, fleet_,
                                      Clock{.steady = now, .wall = now});
   const absl::Status status = engine_->ledger.Rebuild();
   if (!status.ok()) promise_.Break(std::string(status.message()));

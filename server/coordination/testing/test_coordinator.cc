@@ -171,7 +171,7 @@ void TestCoordinator::SetWallClock(absl::Duration by) {
 
 void TestCoordinator::Advance(absl::Duration time) {
   // After a lease duration no lease is left, so that the size of a step no longer matters.
-  const absl::Duration step = options_.lease_duration / 10;
+  const absl::Duration step = options_.scheduler.lease_duration / 10;
   for (int i = 0; i < 10 && time > step; ++i, time -= step) Pause(step);
   Pause(time);
 }
