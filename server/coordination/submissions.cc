@@ -223,8 +223,6 @@ absl::StatusOr<Submission> Submissions::PrepareEvaluation(
     // evaluated.
     ASSIGN_OR_RETURN(const auto known, reader->FindRequest(record.request_id));
     if (known.has_value()) return submission;
-    ASSIGN_OR_RETURN(const auto deleted, reader->FindDeletedRequest(record.request_id));
-    if (deleted.has_value()) return submission;
   }
   ASSIGN_OR_RETURN(const TrialRecord trial, FindTrial(*reader, request.trial()));
   ASSIGN_OR_RETURN(const auto pack, reader->FindPack(trial.pack));
@@ -283,28 +281,24 @@ absl::Status Submissions::CheckQuota(const std::string& owner, int64_t added) {
 absl::StatusOr<std::optional<v1::CreateExperimentResponse>> Submissions::FindRepeated(
     const ExperimentRecord& submitted) {
   if (submitted.request_id.empty()) return std::nullopt;
-  ASSIGN_OR_RETURN(const std::optional<ExperimentRecord> found,
+  ASSIGN_OR_RETURN(const std::optional<KnownRequest> known,
                    store_.FindRequest(submitted.request_id));
-  ASSIGN_OR_RETURN(const std::optional<DeletedRequest> deleted,
-                   store_.FindDeletedRequest(submitted.request_id));
-  if (!found.has_value() && !deleted.has_value()) return std::nullopt;
-  const std::string& fingerprint =
-      deleted.has_value() ? deleted->request_fingerprint : found->request_fingerprint;
-  const std::string created =
-      absl::StrCat("request_id: \"", submitted.request_id, "\" created ",
-                   ExperimentName(deleted.has_value() ? deleted->experiment_id : found->id));
-  if (fingerprint != submitted.request_fingerprint) {
+  if (!known.has_value()) return std::nullopt;
+  const std::string created = absl::StrCat("request_id: \"", submitted.request_id, "\" created ",
+                                           ExperimentName(known->experiment_id));
+  if (known->fingerprint != submitted.request_fingerprint) {
     return absl::AlreadyExistsError(
         absl::StrCat(created, " by another request; use a new request_id"));
   }
-  if (deleted.has_value()) {
+  if (known->is_deleted) {
     return absl::FailedPreconditionError(
         absl::StrCat(created, ", which was deleted; use a new request_id to create it again"));
   }
-  return AnswerOf(*found);
+  return AnswerOf(known->experiment_id);
 }
 
-absl::StatusOr<v1::CreateExperimentResponse> Submissions::AnswerOf(const ExperimentRecord& known) {
+absl::StatusOr<v1::CreateExperimentResponse> Submissions::AnswerOf(const std::string& id) {
+  ASSIGN_OR_RETURN(const ExperimentRecord known, FindExperiment(store_, ExperimentName(id)));
   // From the store, because the experiment may have been extended since.
   ASSIGN_OR_RETURN(const auto trials, store_.ListTrials(known.key, 0, {}, kMaxAnsweredIds));
   ASSIGN_OR_RETURN(const auto packs, store_.PackKeys(known.key));
@@ -408,9 +402,7 @@ absl::StatusOr<std::optional<v1::CreateExperimentResponse>> Submissions::Create(
   ASSIGN_OR_RETURN(std::optional<v1::CreateExperimentResponse> repeated, FindRepeated(record));
   if (repeated.has_value()) return repeated;
   if (!submission.resumed.empty()) {
-    ASSIGN_OR_RETURN(const ExperimentRecord known,
-                     FindExperiment(store_, ExperimentName(submission.resumed)));
-    ASSIGN_OR_RETURN(v1::CreateExperimentResponse response, AnswerOf(known));
+    ASSIGN_OR_RETURN(v1::CreateExperimentResponse response, AnswerOf(submission.resumed));
     response.set_resumed(true);
     return response;
   }

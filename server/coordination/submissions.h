@@ -97,7 +97,7 @@ class Submissions {
   // Sets what earlier experiments of the same specification there are.
   absl::Status FindEarlier(Submission& submission) const;
   // The answer about a stored experiment.
-  absl::StatusOr<v1::CreateExperimentResponse> AnswerOf(const ExperimentRecord& known);
+  absl::StatusOr<v1::CreateExperimentResponse> AnswerOf(const std::string& id);
   // Returns what the first request with the submission's id created; nullopt if this is the first.
   // ALREADY_EXISTS if the first request asked for something else.
   absl::StatusOr<std::optional<v1::CreateExperimentResponse>> FindRepeated(

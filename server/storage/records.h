@@ -115,10 +115,11 @@ struct EventRecord {
   std::string payload;
 };
 
-// The request that created an experiment that was deleted.
-struct DeletedRequest {
-  std::string request_fingerprint;
+// A request that created an experiment.
+struct KnownRequest {
   std::string experiment_id;
+  std::string fingerprint;
+  bool is_deleted = false;  // the experiment was deleted
 };
 
 // The key of lease ids (LeaseIds of server/coordination/leases.h). Generated once, when the store

@@ -151,22 +151,17 @@ absl::StatusOr<std::optional<ExperimentRecord>> StorageReader::FindExperiment(
       connection_.Query(LENGTHWISE_EXPERIMENT_COLUMNS "WHERE id = ?1", id), ReadExperiment);
 }
 
-absl::StatusOr<std::optional<ExperimentRecord>> StorageReader::FindRequest(
+absl::StatusOr<std::optional<KnownRequest>> StorageReader::FindRequest(
     absl::string_view request_id) {
-  RETURN_IF_ERROR(StoreCounts());
-  return First<ExperimentRecord>(
-      connection_.Query(LENGTHWISE_EXPERIMENT_COLUMNS "WHERE request_id = ?1", request_id),
-      ReadExperiment);
-}
-
-absl::StatusOr<std::optional<DeletedRequest>> StorageReader::FindDeletedRequest(
-    absl::string_view request_id) {
-  return First<DeletedRequest>(
-      connection_.Query("SELECT request_fingerprint, experiment_id FROM deleted_requests "
-                        "WHERE request_id = ?1",
+  return First<KnownRequest>(
+      connection_.Query("SELECT id, request_fingerprint, 0 FROM experiments WHERE request_id = ?1 "
+                        "UNION ALL SELECT experiment_id, request_fingerprint, 1 "
+                        "FROM deleted_requests WHERE request_id = ?1",
                         request_id),
       [](const SqliteStatement& row) {
-        return DeletedRequest{.request_fingerprint = row.String(0), .experiment_id = row.String(1)};
+        return KnownRequest{.experiment_id = row.String(0),
+                            .fingerprint = row.String(1),
+                            .is_deleted = row.Int(2) != 0};
       });
 }
 

@@ -37,9 +37,8 @@ class StorageReader {
 
   // The Find functions return nullopt if there is no such record.
   absl::StatusOr<std::optional<ExperimentRecord>> FindExperiment(absl::string_view id);
-  absl::StatusOr<std::optional<ExperimentRecord>> FindRequest(absl::string_view request_id);
-  // The request that created a deleted experiment.
-  absl::StatusOr<std::optional<DeletedRequest>> FindDeletedRequest(absl::string_view request_id);
+  // The request that created an experiment, which may have been deleted since.
+  absl::StatusOr<std::optional<KnownRequest>> FindRequest(absl::string_view request_id);
   // Returns true if the id belonged to a deleted experiment.
   absl::StatusOr<bool> WasDeleted(absl::string_view id);
   absl::StatusOr<std::optional<TrialRecord>> FindTrial(absl::string_view experiment_id,

@@ -445,16 +445,17 @@ TEST_P(StorageConformanceTest, RemembersRequestsOfDeletedExperiments) {
   ExperimentRecord experiment = Insert("sort", 1);
   experiment.request_id = "r";
   experiment.request_fingerprint = "f";
-  EXPECT_EQ(*(*storage_->Read())->FindDeletedRequest("r"), std::nullopt);
+  EXPECT_FALSE((*(*storage_->Read())->FindRequest("r")).has_value());
   ASSERT_TRUE(writer().Begin().ok());
   ASSERT_TRUE(writer().DeleteExperiment(experiment.key).ok());
   ASSERT_TRUE(writer().InsertDeletedRequest(experiment).ok());
   ASSERT_TRUE(writer().Commit().ok());
   Reopen();
-  const auto found = *(*storage_->Read())->FindDeletedRequest("r");
+  const auto found = *(*storage_->Read())->FindRequest("r");
   ASSERT_TRUE(found.has_value());
-  EXPECT_EQ(found->request_fingerprint, "f");
+  EXPECT_EQ(found->fingerprint, "f");
   EXPECT_EQ(found->experiment_id, "sort-1");
+  EXPECT_TRUE(found->is_deleted);
 }
 
 TEST_P(StorageConformanceTest, LeaseKeyStays) {
