@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "google/protobuf/descriptor.h"
+#include "google/protobuf/message.h"
 #include "proto/experiment_service.pb.h"
 
 namespace lengthwise {
@@ -16,22 +18,12 @@ inline int64_t AllTrials(const v1::TrialCounts& counts) {
   return UnendedTrials(counts) + counts.succeeded() + counts.failed() + counts.cancelled();
 }
 
-// Counts trials of one state.
+// Counts trials of one state. Its field has the state's number.
 inline void CountTrials(v1::TrialState state, int32_t trials, v1::TrialCounts& counts) {
-  switch (state) {
-    case v1::QUEUED:
-      return counts.set_queued(counts.queued() + trials);
-    case v1::RUNNING:
-      return counts.set_running(counts.running() + trials);
-    case v1::SUCCEEDED:
-      return counts.set_succeeded(counts.succeeded() + trials);
-    case v1::FAILED:
-      return counts.set_failed(counts.failed() + trials);
-    case v1::CANCELLED:
-      return counts.set_cancelled(counts.cancelled() + trials);
-    default:
-      return;
-  }
+  const auto* const field = v1::TrialCounts::descriptor()->FindFieldByNumber(state);
+  if (field == nullptr) return;
+  const google::protobuf::Reflection& reflection = *counts.GetReflection();
+  reflection.SetInt32(&counts, field, reflection.GetInt32(counts, field) + trials);
 }
 
 }  // namespace lengthwise

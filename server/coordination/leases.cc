@@ -312,13 +312,12 @@ std::vector<Token> Leases::TokensOf(const v1::SynchronizeRequest& request,
 
 absl::Status Leases::AddStatuses(const v1::SynchronizeRequest& request, const std::string& caller,
                                  v1::SynchronizeResponse& response) {
-  const std::vector<LeaseDirective> directives =
-      ledger_.scheduler().Directives(request.worker().worker_id(), TokensOf(request, caller));
-  auto next = directives.begin();
-  for (const v1::HeldLease& lease : request.leases()) {
-    const LeaseDirective& decided = *next++;
+  auto lease = request.leases().begin();
+  for (const Token token : TokensOf(request, caller)) {
+    const LeaseDirective decided =
+        ledger_.scheduler().DirectiveOf(request.worker().worker_id(), token);
     v1::SynchronizeResponse::LeaseStatus& status = *response.add_leases();
-    status.set_lease_id(lease.lease_id());
+    status.set_lease_id((lease++)->lease_id());
     status.set_lost(decided.lost);
     status.set_preempted(!decided.preempted.empty());
     status.set_reason(decided.preempted);

@@ -1,24 +1,16 @@
 #include "server/coordination/statistics.h"
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "proto/outcome_reasons.h"
 
 namespace lengthwise::server {
 namespace {
 
-const char* Decision(v1::TrialState to) {
-  switch (to) {
-    case v1::QUEUED:
-      return "trial_queued";
-    case v1::RUNNING:
-      return "trial_started";
-    case v1::SUCCEEDED:
-      return "trial_succeeded";
-    case v1::FAILED:
-      return "trial_failed";
-    default:
-      return "trial_cancelled";
-  }
+std::string Decision(v1::TrialState to) {
+  return to == v1::RUNNING ? "trial_started"
+                           : absl::StrCat("trial_", absl::AsciiStrToLower(v1::TrialState_Name(to)));
 }
 
 // Why a trial is queued again.

@@ -249,21 +249,11 @@ absl::Status Scheduler::Heartbeat(absl::string_view worker, absl::Span<const Tok
   return absl::OkStatus();
 }
 
-std::vector<LeaseDirective> Scheduler::Directives(absl::string_view worker,
-                                                  absl::Span<const Token> leases) const {
-  std::vector<LeaseDirective> directives;
-  for (const Token token : leases) {
-    LeaseDirective& directive = directives.emplace_back();
-    const auto lease = leases_.find(token);
-    if (lease == leases_.end() || lease->second.worker != worker) {
-      // Its trials were requeued: the worker must stop them, since another may run them now.
-      directive.lost = true;
-      continue;
-    }
-    directive.cancelled = lease->second.cancelled;
-    directive.preempted = lease->second.preempted;
-  }
-  return directives;
+LeaseDirective Scheduler::DirectiveOf(absl::string_view worker, Token token) const {
+  const auto lease = leases_.find(token);
+  // Its trials were requeued: the worker must stop them, since another may run them now.
+  if (lease == leases_.end() || lease->second.worker != worker) return {.lost = true};
+  return {.cancelled = lease->second.cancelled, .preempted = lease->second.preempted};
 }
 
 void Scheduler::ExpectSilence(absl::string_view worker, absl::Duration hold) {

@@ -215,9 +215,8 @@ class Scheduler {
   absl::Status Heartbeat(absl::string_view worker, absl::Span<const Token> leases, absl::Time now);
   // The live trials of a lease. Empty if it is not the worker's.
   std::vector<TrialKey> LiveTrials(absl::string_view worker, Token token) const;
-  // The directives of these leases of the worker. Renews nothing.
-  std::vector<LeaseDirective> Directives(absl::string_view worker,
-                                         absl::Span<const Token> leases) const;
+  // The directive of a lease of the worker. Renews nothing.
+  LeaseDirective DirectiveOf(absl::string_view worker, Token token) const;
   // The worker's next heartbeat comes this much later than others', because the answer to the last
   // one is held.
   void ExpectSilence(absl::string_view worker, absl::Duration hold);

@@ -51,7 +51,7 @@ class SchedulerTest : public testing::Test {
   LeaseDirective Beat(const std::string& worker) { return Beat(worker, token_); }
   LeaseDirective Beat(const std::string& worker, Token token) {
     EXPECT_EQ(scheduler_.Heartbeat(worker, {token}, now_), absl::OkStatus());
-    return scheduler_.Directives(worker, {token})[0];
+    return scheduler_.DirectiveOf(worker, token);
   }
 
   Scheduler scheduler_{{}, 1};
@@ -833,7 +833,7 @@ TEST_F(SchedulerTest, RestoredLeaseGetsAFullDuration) {
   EXPECT_EQ(restored.NextDeadline(), now_ + absl::Seconds(30));
   restored.Register("w", 1, now_);
   EXPECT_EQ(restored.Heartbeat("w", {7}, now_), absl::OkStatus());
-  EXPECT_FALSE(restored.Directives("w", {7})[0].lost);
+  EXPECT_FALSE(restored.DirectiveOf("w", 7).lost);
   EXPECT_TRUE(restored.Finish(1, 7, v1::Outcome::COMPLETED, 0, "", now_).ok());
 }
 
