@@ -70,7 +70,7 @@ TEST_F(CoreExtensionTest, ExtensionReopensAnEndedExperiment) {
   const int64_t position = coordinator_->event_log().ReadEvents(experiment, 0, 100)->next_position;
   std::atomic<int> wakes = 0;
   auto subscription = coordinator_->event_log().Subscribe(
-      experiment, [&] { ++wakes; }, nullptr);
+      experiment, [&] { ++wakes; }, [](const v1::TrialProgress&) {});
 
   ASSERT_TRUE(coordinator_.Extend(experiment, {7}).ok());
   EXPECT_EQ(wakes, 1);

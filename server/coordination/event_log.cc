@@ -127,8 +127,36 @@ std::unique_ptr<Subscription> EventLog::Subscribe(
     std::function<void(const v1::TrialProgress&)> progress) {
   // A malformed name gets a subscription that is never called. Reads report the error.
   const absl::StatusOr<TrialPath> path = ParseExperimentOrTrialName(experiment_or_trial);
-  return subscriptions_.Subscribe(path.ok() ? path->experiment : "", std::move(wake),
-                                  std::move(progress));
+  const auto subscriber = std::make_shared<Subscriber>();
+  subscriber->wake = std::move(wake);
+  subscriber->progress = std::move(progress);
+  platform::MutexLock lock(mutex_);
+  const auto place = subscribers_.emplace(path.ok() ? path->experiment : "", subscriber);
+  return std::make_unique<Subscription>([this, subscriber, place] {
+    {
+      platform::MutexLock locked(mutex_);
+      subscribers_.erase(place);
+    }
+    // Waits for a callback that is running, so that none runs after the destruction.
+    platform::MutexLock locked(subscriber->mutex);
+    subscriber->active = false;
+  });
+}
+
+void EventLog::ForEachSubscriber(absl::string_view experiment,
+                                 const std::function<void(const Subscriber&)>& call) {
+  std::vector<std::shared_ptr<Subscriber>> subscribers;
+  {
+    platform::MutexLock lock(mutex_);
+    const auto [first, last] = subscribers_.equal_range(experiment);
+    for (auto each = first; each != last; ++each) subscribers.push_back(each->second);
+  }
+  for (const std::shared_ptr<Subscriber>& subscriber : subscribers) {
+    // Without mutex_: a callback takes locks of its watcher, whose other threads may subscribe or
+    // unsubscribe.
+    platform::MutexLock lock(subscriber->mutex);
+    if (subscriber->active) call(*subscriber);
+  }
 }
 
 void EventLog::Publish(const Effects& effects) {
@@ -139,10 +167,13 @@ void EventLog::Publish(const Effects& effects) {
   // Before the wake-ups: a subscriber that is woken must not get a cached page without this commit.
   for (const std::string& experiment : effects.reshaped) recent_pages_.Changed(experiment);
   for (const std::string& experiment : effects.experiments) recent_pages_.Changed(experiment);
-  for (const std::string& experiment : effects.experiments) subscriptions_.Wake(experiment);
+  for (const std::string& experiment : effects.experiments) {
+    ForEachSubscriber(experiment, [](const Subscriber& each) { each.wake(); });
+  }
   for (const WorkerProgress& told : effects.progress) {
     const std::optional<std::string> experiment = running_trials_.Progress(told);
-    if (experiment.has_value()) subscriptions_.Progress(*experiment, told.progress);
+    if (!experiment.has_value()) continue;
+    ForEachSubscriber(*experiment, [&](const Subscriber& each) { each.progress(told.progress); });
   }
 }
 

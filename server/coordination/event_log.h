@@ -7,13 +7,13 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -84,35 +84,6 @@ class Subscription {
   const std::function<void()> end_;
 };
 
-// Callbacks that are run when an experiment changes. Thread-safe. Must outlive its subscriptions.
-class Subscriptions {
- public:
-  // `experiment` is an id. The callbacks run under the subscription's lock. They must not destroy
-  // the subscription, nor take a lock that another thread holds while destroying it.
-  std::unique_ptr<Subscription> Subscribe(absl::string_view experiment, std::function<void()> wake,
-                                          std::function<void(const v1::TrialProgress&)> progress);
-
-  // Number of active subscriptions.
-  int64_t size();
-
-  void Wake(absl::string_view experiment);
-  void Progress(absl::string_view experiment, const v1::TrialProgress& progress);
-
- private:
-  struct Subscriber {
-    platform::Mutex mutex;
-    bool active ABSL_GUARDED_BY(mutex) = true;
-    std::function<void()> wake;
-    std::function<void(const v1::TrialProgress&)> progress;
-  };
-
-  std::vector<std::shared_ptr<Subscriber>> SubscribersOf(absl::string_view experiment);
-
-  platform::Mutex mutex_;
-  absl::flat_hash_map<std::string, std::vector<std::shared_ptr<Subscriber>>> subscribers_
-      ABSL_GUARDED_BY(mutex_);
-};
-
 // Thread-safe. Reads block on the store, on the caller's thread, and see only committed events.
 class EventLog {
  public:
@@ -139,24 +110,41 @@ class EventLog {
 
   // Calls `wake` after each commit that added events to the experiment, ended its last trial or
   // deleted it. Calls `progress` for each TrialProgress once ReadProgress returns it. A
-  // subscription to a trial gets the calls of its experiment. Callbacks run on any thread and must
-  // not block. The subscription ends when the returned object is destroyed; no callback runs after
-  // that.
+  // subscription to a trial gets the calls of its experiment. Callbacks run on any thread, under
+  // the subscription's lock: they must not block, destroy the subscription, or take a lock that
+  // another thread holds while destroying it. The subscription ends when the returned object is
+  // destroyed, before the event log; no callback runs after that.
   std::unique_ptr<Subscription> Subscribe(absl::string_view experiment_or_trial,
                                           std::function<void()> wake,
                                           std::function<void(const v1::TrialProgress&)> progress);
   // Number of active subscriptions.
-  int64_t subscriptions() { return subscriptions_.size(); }
+  int64_t subscriptions() {
+    platform::MutexLock lock(mutex_);
+    return static_cast<int64_t>(subscribers_.size());
+  }
 
   // Called after a commit: invalidates cached pages, updates the running trials and wakes
   // subscribers.
   void Publish(const Effects& effects);
 
  private:
+  struct Subscriber {
+    platform::Mutex mutex;
+    bool active ABSL_GUARDED_BY(mutex) = true;
+    std::function<void()> wake;
+    std::function<void(const v1::TrialProgress&)> progress;
+  };
+
+  void ForEachSubscriber(absl::string_view experiment,
+                         const std::function<void(const Subscriber&)>& call);
+
   Storage& storage_;
   RunningTrials& running_trials_;
   RecentPages recent_pages_;
-  Subscriptions subscriptions_;
+  platform::Mutex mutex_;
+  // By the experiment's id.
+  std::multimap<std::string, std::shared_ptr<Subscriber>, std::less<>> subscribers_
+      ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace lengthwise::server
