@@ -232,7 +232,7 @@ absl::Status Ledger::RecordChange(const TrialChange& change, int64_t step,
   RETURN_IF_ERROR(store_.UpdateTrial(trial, previous));
   effects_.trials[trial.experiment_id].insert(trial.key);
   if (previous == v1::RUNNING) {
-    effects_.running.push_back({.name = TrialName(trial.experiment_id, trial.id)});
+    effects_.running.emplace_back().name = TrialName(trial.experiment_id, trial.id);
   }
 
   v1::Event event;

@@ -40,7 +40,7 @@ std::string LengthBuckets::Label(int32_t length) const {
 RunningChange StartOf(const TrialRecord& trial, const PackRecord& pack,
                       const v1::TrialSpecification& specification) {
   const v1::Evaluation& evaluation = specification.evaluation();
-  TrialStart start;
+  RunningChange start;
   start.name = TrialName(trial.experiment_id, trial.id);
   start.experiment_id = trial.experiment_id;
   start.trial_id = trial.id;
@@ -54,7 +54,7 @@ RunningChange StartOf(const TrialRecord& trial, const PackRecord& pack,
   for (const int32_t length : evaluation.interval_lengths()) {
     start.longest = std::max(start.longest, length);
   }
-  return {.name = start.name, .start = std::move(start)};
+  return start;
 }
 
 void RunningTrials::Apply(const std::vector<RunningChange>& changes) {
@@ -62,18 +62,12 @@ void RunningTrials::Apply(const std::vector<RunningChange>& changes) {
   platform::MutexLock lock(mutex_);
   for (const RunningChange& change : changes) {
     const auto found = trials_.find(change.name);
-    if (!change.start.has_value()) {
-      if (found != trials_.end()) Erase(found);
-      continue;
-    }
-    const TrialStart& start = *change.start;
     if (found != trials_.end()) {
-      if (found->second.trial.attempt == start.attempt) continue;
+      if (found->second.trial.attempt == change.attempt) continue;
       Erase(found);
     }
-    trials_.emplace(change.name, Entry{.trial = start,
-                                       .buckets = LengthBuckets(start.seen_up_to, start.longest),
-                                       .number = next_number_++});
+    if (change.attempt == 0) continue;
+    trials_.emplace(change.name, Entry{.trial = change, .number = next_number_++});
   }
 }
 
@@ -137,15 +131,16 @@ void RunningTrials::Evaluated(absl::string_view name, const v1::LengthAccuracies
   const auto found = trials_.find(name);
   if (found == trials_.end()) return;
   Entry& entry = found->second;
-  std::map<std::string, Sum> buckets;
+  const LengthBuckets buckets(entry.trial.seen_up_to, entry.trial.longest);
+  std::map<std::string, Sum> sums;
   for (int i = 0; i < accuracies.lengths_size(); ++i) {
-    Sum& bucket = buckets[entry.buckets.Label(accuracies.lengths(i))];
-    bucket.accuracy += ClampAccuracy(accuracies.accuracies(i));
-    ++bucket.lengths;
+    Sum& sum = sums[buckets.Label(accuracies.lengths(i))];
+    sum.accuracy += ClampAccuracy(accuracies.accuracies(i));
+    ++sum.lengths;
   }
   if (accuracies.has_unseen_accuracy()) entry.trial.unseen_accuracy = accuracies.unseen_accuracy();
   entry.trial.accuracies.clear();
-  for (const auto& [label, sum] : buckets) {
+  for (const auto& [label, sum] : sums) {
     entry.trial.accuracies[label] = sum.accuracy / static_cast<double>(sum.lengths);
   }
 }

@@ -23,18 +23,13 @@
 namespace lengthwise::server {
 
 // The start of a trial's attempt. `name` is that of v1::Trial; the ids are parts of it.
-struct TrialStart : RunningTrial {
+struct RunningChange : RunningTrial {
   std::string name;
+  // 0: the trial stopped running, and only its name is set.
   int32_t attempt = 0;
   // From the specification's evaluation.
   int32_t seen_up_to = 0;
   int32_t longest = 0;
-};
-
-// A start of a trial, or its end if `start` is absent. In the order in which they happened.
-struct RunningChange {
-  std::string name;
-  std::optional<TrialStart> start;
 };
 
 // Progress of a trial as a worker reported it.
@@ -76,7 +71,8 @@ class RunningTrials {
   // for each.
   static constexpr size_t kMostShown = 500;
 
-  // Applies committed changes. A start of the current attempt is a no-op.
+  // Applies committed changes, in the order in which they happened. A start of the current attempt
+  // is a no-op.
   void Apply(const std::vector<RunningChange>& changes);
   // Stores the progress and returns the id of the trial's experiment. Absent, and ignored, if the
   // trial or the attempt is not running, or not on this worker.
@@ -92,8 +88,7 @@ class RunningTrials {
 
  private:
   struct Entry {
-    TrialStart trial;
-    LengthBuckets buckets;
+    RunningChange trial;
     int64_t number = 0;  // in the order of starts
     int64_t told = 0;    // number of the newest report, over all trials; 0 before the first
   };

@@ -19,7 +19,7 @@ using ::testing::SizeIs;
 
 // A trial with seen lengths up to 10, evaluated up to 40.
 RunningChange Start(const std::string& trial, int32_t attempt = 1) {
-  TrialStart start;
+  RunningChange start;
   start.name = absl::StrCat("experiments/e-1/trials/", trial);
   start.experiment_id = "e-1";
   start.trial_id = trial;
@@ -27,11 +27,13 @@ RunningChange Start(const std::string& trial, int32_t attempt = 1) {
   start.worker = "w";
   start.seen_up_to = 10;
   start.longest = 40;
-  return {.name = start.name, .start = start};
+  return start;
 }
 
 RunningChange End(const std::string& trial) {
-  return {.name = absl::StrCat("experiments/e-1/trials/", trial), .start = std::nullopt};
+  RunningChange end;
+  end.name = absl::StrCat("experiments/e-1/trials/", trial);
+  return end;
 }
 
 WorkerProgress ProgressOf(const std::string& trial, int32_t attempt, float loss,
@@ -142,15 +144,13 @@ TEST(RunningTrials, StartDescribesTheTrial) {
   specification.mutable_evaluation()->add_interval_lengths(310);
   const RunningChange change = StartOf(trial, pack, specification);
   EXPECT_EQ(change.name, "experiments/e-1/trials/a");
-  ASSERT_TRUE(change.start.has_value());
-  EXPECT_EQ(change.start->name, change.name);
-  EXPECT_EQ(change.start->attempt, 2);
-  EXPECT_EQ(change.start->worker, "w");
-  EXPECT_EQ(change.start->task, "parity");
-  EXPECT_EQ(change.start->network, "encoder");
-  EXPECT_EQ(change.start->encoding, "rope");
-  EXPECT_EQ(change.start->seen_up_to, 40);
-  EXPECT_EQ(change.start->longest, 310);
+  EXPECT_EQ(change.attempt, 2);
+  EXPECT_EQ(change.worker, "w");
+  EXPECT_EQ(change.task, "parity");
+  EXPECT_EQ(change.network, "encoder");
+  EXPECT_EQ(change.encoding, "rope");
+  EXPECT_EQ(change.seen_up_to, 40);
+  EXPECT_EQ(change.longest, 310);
 }
 
 TEST(RunningTrials, ListTheLongestRunningTrials) {
