@@ -49,7 +49,8 @@ class Reads {
       const v1::FindExperimentRequest& request);
   absl::StatusOr<v1::ListExperimentsResponse> ListExperiments(
       const v1::ListExperimentsRequest& request);
-  // The first answer for an experiment reads its results from the store; later ones do not.
+  // The first answer for an experiment reads its results from the store; later ones read those that
+  // have changed.
   absl::StatusOr<v1::SummarizeExperimentResponse> SummarizeExperiment(
       const v1::SummarizeExperimentRequest& request);
   // The owner of an experiment, or of the experiment of a trial. NOT_FOUND.

@@ -3,6 +3,8 @@
 #include <limits>
 #include <utility>
 
+#include "absl/algorithm/container.h"
+#include "absl/container/flat_hash_map.h"
 #include "platform/status_macros.h"
 #include "server/coordination/messages.h"
 #include "server/coordination/names.h"
@@ -22,83 +24,26 @@ absl::StatusOr<v1::LengthAccuracies> FinalAccuracies(StorageReader& reader, int6
   return std::move(*event.mutable_length_accuracies());
 }
 
-}  // namespace
-
-absl::StatusOr<Summaries::Change> Summaries::ReadChange(StorageReader& reader, TrialRecord trial) {
-  Change change;
-  change.trial = std::move(trial);
-  if (change.trial.state != v1::SUCCEEDED) return change;
-  ASSIGN_OR_RETURN(change.accuracies, FinalAccuracies(reader, change.trial.key));
-  ASSIGN_OR_RETURN(change.outcome, ToOutcome(change.trial, reader.name()));
-  return change;
-}
-
-void Summaries::Apply(const Change& change, ExperimentSummary& summary) {
-  const TrialRecord& trial = change.trial;
-  if (trial.state != v1::SUCCEEDED) return summary.SetState(trial.index, trial.state);
-  summary.Succeed(trial.index, change.accuracies, change.outcome);
-}
-
-absl::StatusOr<v1::SummarizeExperimentResponse> Summaries::Summarize(
-    const std::string& experiment_id, absl::string_view select) {
-  const std::shared_ptr<Held> held = FindOrAdd(experiment_id);
-  if (absl::Status status = MakeReady(experiment_id, *held); !status.ok()) {
-    Forget(experiment_id);
-    return status;
+// Takes the trial into the summary as it is now in the store.
+absl::Status Apply(StorageReader& reader, const TrialRecord& trial, ExperimentSummary& summary) {
+  if (trial.state != v1::SUCCEEDED) {
+    summary.SetState(trial.index, trial.state);
+    return absl::OkStatus();
   }
-  platform::MutexLock lock(held->mutex);
-  return held->summary.Summarize(select);
-}
-
-std::shared_ptr<Summaries::Held> Summaries::Find(const std::string& experiment_id) {
-  platform::MutexLock lock(mutex_);
-  const auto found = held_.find(experiment_id);
-  return found == held_.end() ? nullptr : found->second;
-}
-
-std::shared_ptr<Summaries::Held> Summaries::FindOrAdd(const std::string& experiment_id) {
-  platform::MutexLock lock(mutex_);
-  std::shared_ptr<Held>& held = held_[experiment_id];
-  if (held == nullptr) {
-    held = std::make_shared<Held>();
-  } else {
-    asked_.remove(experiment_id);
-  }
-  asked_.push_front(experiment_id);
-  const std::shared_ptr<Held> result = held;
-  if (asked_.size() > kMostHeld) {
-    held_.erase(asked_.back());
-    asked_.pop_back();
-  }
-  return result;
-}
-
-absl::Status Summaries::MakeReady(const std::string& experiment_id, Held& held) {
-  platform::MutexLock build_lock(held.build_mutex);
-  {
-    platform::MutexLock lock(held.mutex);
-    if (held.ready) return absl::OkStatus();
-  }
-  // The summary was cached before this reads, so no commit is missed. A commit that Build has
-  // already read changes nothing when it is applied again.
-  ASSIGN_OR_RETURN(ExperimentSummary built, Build(experiment_id));
-  platform::MutexLock lock(held.mutex);
-  held.summary = std::move(built);
-  for (const Change& change : held.missed) Apply(change, held.summary);
-  held.missed.clear();
-  held.ready = true;
+  ASSIGN_OR_RETURN(const v1::LengthAccuracies accuracies, FinalAccuracies(reader, trial.key));
+  ASSIGN_OR_RETURN(const v1::Outcome outcome, ToOutcome(trial, reader.name()));
+  summary.Succeed(trial.index, accuracies, outcome);
   return absl::OkStatus();
 }
 
-absl::StatusOr<ExperimentSummary> Summaries::Build(const std::string& experiment_id) {
-  ASSIGN_OR_RETURN(const std::unique_ptr<StorageReader> reader, storage_.Read());
+absl::StatusOr<ExperimentSummary> Build(StorageReader& reader, const std::string& experiment_id) {
   ASSIGN_OR_RETURN(const ExperimentRecord experiment,
-                   FindExperiment(*reader, ExperimentName(experiment_id)));
-  ASSIGN_OR_RETURN(const auto packs, reader->ListPacks(experiment.key));
+                   FindExperiment(reader, ExperimentName(experiment_id)));
+  ASSIGN_OR_RETURN(const auto packs, reader.ListPacks(experiment.key));
   absl::flat_hash_map<int64_t, ExperimentSummary::Trial> by_pack;
   for (const PackRecord& pack : packs) {
     ASSIGN_OR_RETURN(const v1::TrialSpecification specification,
-                     ToSharedSpecification(pack, reader->name()));
+                     ToSharedSpecification(pack, reader.name()));
     ExperimentSummary::Trial& shared = by_pack[pack.key];
     shared.task = pack.task;
     shared.network = pack.network;
@@ -108,61 +53,86 @@ absl::StatusOr<ExperimentSummary> Summaries::Build(const std::string& experiment
     const tasks::TaskEntry* task = tasks::FindTask(specification.task().name());
     shared.compared_by_loss = task != nullptr && task->compared_by_loss;
   }
-  ASSIGN_OR_RETURN(auto trials,
-                   reader->ListTrials(experiment.key, 0, {}, std::numeric_limits<int64_t>::max()));
+  ASSIGN_OR_RETURN(const auto trials,
+                   reader.ListTrials(experiment.key, 0, {}, std::numeric_limits<int64_t>::max()));
   ExperimentSummary summary;
-  for (TrialRecord& record : trials) {
+  for (const TrialRecord& record : trials) {
     ExperimentSummary::Trial trial = by_pack[record.pack];
     trial.index = record.index;
     trial.id = record.id;
     trial.learning_rate = record.learning_rate;
     summary.Add(std::move(trial));
-    ASSIGN_OR_RETURN(const Change change, ReadChange(*reader, std::move(record)));
-    Apply(change, summary);
+    RETURN_IF_ERROR(Apply(reader, record, summary));
   }
   return summary;
 }
 
-absl::StatusOr<std::vector<Summaries::Change>> Summaries::ReadChanges(
-    const absl::btree_set<int64_t>& trials) {
-  ASSIGN_OR_RETURN(const std::unique_ptr<StorageReader> reader, storage_.Read());
-  std::vector<Change> changes;
-  for (const int64_t key : trials) {
-    ASSIGN_OR_RETURN(auto trial, reader->FindTrial(key));
-    if (!trial.has_value()) continue;  // deleted in the same commit
-    ASSIGN_OR_RETURN(Change change, ReadChange(*reader, *std::move(trial)));
-    changes.push_back(std::move(change));
+}  // namespace
+
+absl::StatusOr<v1::SummarizeExperimentResponse> Summaries::Summarize(
+    const std::string& experiment_id, absl::string_view select) {
+  const std::shared_ptr<Held> held = FindOrAdd(experiment_id);
+  platform::MutexLock reading(held->mutex);
+  absl::btree_set<int64_t> changed;
+  {
+    // Before the snapshot is taken, which therefore has these changes.
+    platform::MutexLock lock(mutex_);
+    changed.swap(held->changed);
   }
-  return changes;
+  if (absl::Status status = Refresh(experiment_id, changed, held->summary); !status.ok()) {
+    held->summary.reset();  // queries that wait for the mutex build it again
+    Forget(experiment_id);
+    return status;
+  }
+  return held->summary->Summarize(select);
+}
+
+std::shared_ptr<Summaries::Held> Summaries::FindOrAdd(const std::string& experiment_id) {
+  platform::MutexLock lock(mutex_);
+  const auto found = absl::c_find_if(
+      held_, [&](const auto& held) { return held->experiment_id == experiment_id; });
+  if (found != held_.end()) {
+    held_.splice(held_.begin(), held_, found);
+  } else {
+    held_.push_front(std::make_shared<Held>());
+    held_.front()->experiment_id = experiment_id;
+    if (held_.size() > kMostHeld) held_.pop_back();
+  }
+  return held_.front();
+}
+
+absl::Status Summaries::Refresh(const std::string& experiment_id,
+                                const absl::btree_set<int64_t>& changed,
+                                std::optional<ExperimentSummary>& summary) {
+  if (summary.has_value() && changed.empty()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const std::unique_ptr<StorageReader> reader, storage_.Read());
+  if (!summary.has_value()) {
+    ASSIGN_OR_RETURN(summary, Build(*reader, experiment_id));
+    return absl::OkStatus();
+  }
+  for (const int64_t key : changed) {
+    ASSIGN_OR_RETURN(const auto trial, reader->FindTrial(key));
+    if (!trial.has_value()) continue;  // deleted since
+    RETURN_IF_ERROR(Apply(*reader, *trial, *summary));
+  }
+  return absl::OkStatus();
 }
 
 void Summaries::Update(const std::string& experiment_id, const absl::btree_set<int64_t>& trials) {
-  const std::shared_ptr<Held> held = Find(experiment_id);
-  if (held == nullptr) return;
-  if (trials.size() > kMostFollowed) return Forget(experiment_id);
-  absl::StatusOr<std::vector<Change>> changes = ReadChanges(trials);
-  // A summary that missed a change would stay wrong.
-  if (!changes.ok()) return Forget(experiment_id);
-  platform::MutexLock lock(held->mutex);
-  for (Change& change : *changes) {
-    if (held->ready) {
-      Apply(change, held->summary);
-    } else {
-      held->missed.push_back(std::move(change));
-    }
+  platform::MutexLock lock(mutex_);
+  for (const std::shared_ptr<Held>& held : held_) {
+    if (held->experiment_id == experiment_id) held->changed.insert(trials.begin(), trials.end());
   }
 }
 
 void Summaries::Forget(const std::string& experiment_id) {
   platform::MutexLock lock(mutex_);
-  held_.erase(experiment_id);
-  asked_.remove(experiment_id);
+  held_.remove_if([&](const auto& held) { return held->experiment_id == experiment_id; });
 }
 
 void Summaries::ForgetAll() {
   platform::MutexLock lock(mutex_);
   held_.clear();
-  asked_.clear();
 }
 
 }  // namespace lengthwise::server

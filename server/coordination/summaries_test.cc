@@ -111,9 +111,10 @@ class SummariesTest : public testing::Test {
   TrialRecord trials_[2];
 };
 
-TEST_F(SummariesTest, CommitDuringTheBuildIsIncluded) {
+TEST_F(SummariesTest, CommitDuringTheBuildIsInTheNextAnswer) {
   ASSERT_TRUE(Succeed(0, 0.25).ok());
   storage_.set_hook([this] { return Succeed(1, 0.75); });
+  EXPECT_THAT(Ask().mean_accuracies(), ElementsAre(0.25));
   EXPECT_THAT(Ask().mean_accuracies(), ElementsAre(0.5));
   EXPECT_EQ(Ask().trials().succeeded(), 2);
 }
@@ -149,9 +150,10 @@ TEST_F(SummariesTest, FailedReadIsRepeatedByTheNextQuery) {
   storage_.set_hook([] { return absl::UnavailableError("busy"); });
   EXPECT_EQ(summaries_.Summarize("sort-1", "").status().code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(Ask().trials().queued(), 2);
-  // A failed update is not lost either.
-  storage_.set_hook([] { return absl::UnavailableError("busy"); });
+  // A change that could not be read is not lost either.
   ASSERT_TRUE(Succeed(0, 0.25).ok());
+  storage_.set_hook([] { return absl::UnavailableError("busy"); });
+  EXPECT_EQ(summaries_.Summarize("sort-1", "").status().code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(Ask().trials().succeeded(), 1);
   EXPECT_EQ(summaries_.Summarize("sort-2", "").status().code(), absl::StatusCode::kNotFound);
 }
