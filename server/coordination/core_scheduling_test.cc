@@ -660,11 +660,13 @@ TEST_F(CoreSchedulingTest, ConcurrentCancellationAndRetryBothEnd) {
 
 TEST(HeartbeatIntervalTest, IntervalKeepsTheCancellationPromise) {
   const absl::Duration least = absl::Seconds(1);
-  EXPECT_EQ(Leases::HeartbeatInterval(least, 10), least);
-  EXPECT_EQ(Leases::HeartbeatInterval(least, 2'000), least);
-  EXPECT_EQ(Leases::HeartbeatInterval(least, 3'000), absl::Milliseconds(1500));
-  EXPECT_EQ(Leases::HeartbeatInterval(least, 1'000'000), absl::Milliseconds(1750));
-  EXPECT_EQ(Leases::HeartbeatInterval(absl::Seconds(5), 10), absl::Seconds(5))
+  const absl::Duration lease = absl::Seconds(30);
+  EXPECT_EQ(Leases::HeartbeatInterval(least, lease, 10), least);
+  EXPECT_EQ(Leases::HeartbeatInterval(least, lease, 2'000), least);
+  EXPECT_EQ(Leases::HeartbeatInterval(least, lease, 3'000), absl::Milliseconds(1500));
+  EXPECT_EQ(Leases::HeartbeatInterval(least, lease, 1'000'000), absl::Milliseconds(1750));
+  EXPECT_EQ(Leases::HeartbeatInterval(least, absl::Seconds(5), 3'000), absl::Milliseconds(1250));
+  EXPECT_EQ(Leases::HeartbeatInterval(absl::Seconds(5), lease, 10), absl::Seconds(5))
       << "the operator's setting";
 }
 

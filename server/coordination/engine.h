@@ -21,6 +21,7 @@ namespace lengthwise::server {
 struct Engine {
   struct Options {
     Scheduler::Options scheduler;
+    // Of a small fleet (Leases::HeartbeatInterval).
     absl::Duration heartbeat_interval = absl::Seconds(1);
     // Maximum number of queued and running trials of one owner. 0: no limit.
     int64_t max_unended_trials = 1'000'000;
@@ -34,9 +35,8 @@ struct Engine {
         submissions(std::move(resolve), options.max_unended_trials, std::move(check_bytes), storage,
                     artifacts, ledger),
         experiments(ledger, submissions),
-        leases({.lease_duration = options.scheduler.lease_duration,
-                .heartbeat_interval = options.heartbeat_interval},
-               ledger, artifacts, fleet, lease_ids),
+        leases(options.scheduler.lease_duration, options.heartbeat_interval, ledger, artifacts,
+               fleet, lease_ids),
         events(ledger, artifacts, lease_ids) {}
 
   const LeaseIds lease_ids;

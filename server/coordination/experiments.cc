@@ -52,12 +52,8 @@ absl::StatusOr<std::vector<int64_t>> Experiments::FindEnded(const v1::RetryTrial
 absl::StatusOr<std::optional<v1::RetryTrialsResponse>> Experiments::RetryTrials(
     const v1::RetryTrialsRequest& request, const std::string& caller, Parts& parts) {
   ASSIGN_OR_RETURN(const TrialPath path, ParseExperimentOrTrialName(request.name()));
-  ASSIGN_OR_RETURN(std::optional<ExperimentRecord> experiment,
-                   store_.FindExperiment(path.experiment));
-  if (!experiment.has_value()) {
-    return absl::NotFoundError(absl::StrCat("there is no ", request.name()));
-  }
-  const ExperimentRecord record = *std::move(experiment);
+  const std::string name = ExperimentName(path.experiment);
+  ASSIGN_OR_RETURN(const ExperimentRecord record, FindExperiment(store_, name));
   // Fail before changing anything if the answer cannot be built.
   ASSIGN_OR_RETURN(v1::ExperimentSpecification specification,
                    ToSpecification(record, store_.name()));
@@ -95,8 +91,8 @@ absl::StatusOr<std::optional<v1::RetryTrialsResponse>> Experiments::RetryTrials(
   if (!parts.AtEnd()) return std::nullopt;
   v1::RetryTrialsResponse response;
   response.set_retried_trials(parts.changed);
-  ASSIGN_OR_RETURN(experiment, store_.FindExperiment(path.experiment));
-  *response.mutable_experiment() = ToExperiment(*experiment, std::move(specification));
+  ASSIGN_OR_RETURN(const ExperimentRecord retried, FindExperiment(store_, name));
+  *response.mutable_experiment() = ToExperiment(retried, std::move(specification));
   return response;
 }
 

@@ -68,18 +68,20 @@ absl::Status LeaseIds::Check(absl::string_view id, Token token, absl::string_vie
       absl::StrCat("lease ", token, " is not the caller's, or not by this id"));
 }
 
-Leases::Leases(const Options& options, Ledger& ledger, ArtifactStore& artifacts, Fleet& fleet,
-               const LeaseIds& ids)
-    : options_(options),
+Leases::Leases(absl::Duration lease_duration, absl::Duration heartbeat_interval, Ledger& ledger,
+               ArtifactStore& artifacts, Fleet& fleet, const LeaseIds& ids)
+    : lease_duration_(lease_duration),
+      heartbeat_interval_(heartbeat_interval),
       ledger_(ledger),
       store_(ledger.store()),
       artifacts_(artifacts),
       fleet_(fleet),
       ids_(ids) {}
 
-absl::Duration Leases::HeartbeatInterval(absl::Duration least, int64_t workers) {
+absl::Duration Leases::HeartbeatInterval(absl::Duration least, absl::Duration lease,
+                                         int64_t workers) {
   const absl::Duration bounded = absl::Seconds(1) * workers / kMostHeartbeatsPerSecond;
-  return std::max(least, std::min(bounded, kLongestHeartbeatInterval));
+  return std::max(least, std::min({bounded, kLongestHeartbeatInterval, lease / 4}));
 }
 
 absl::Duration Leases::LongestHold(absl::Duration least, absl::Duration lease, int64_t workers) {
@@ -90,17 +92,8 @@ absl::Duration Leases::LongestHold(absl::Duration least, absl::Duration lease, i
 
 absl::Duration Leases::LongestHold(bool wants_lease) const {
   // As long as in the largest fleets: a worker without a lease has nothing else to report.
-  if (wants_lease) return options_.lease_duration / 4;
-  return LongestHold(options_.heartbeat_interval, options_.lease_duration,
-                     ledger_.scheduler().fleet_size());
-}
-
-google::protobuf::Duration Leases::CurrentHeartbeatInterval() const {
-  const absl::Duration wanted =
-      HeartbeatInterval(options_.heartbeat_interval, ledger_.scheduler().fleet_size());
-  // Short leases must not expire between two heartbeats.
-  return ToDuration(
-      std::max(options_.heartbeat_interval, std::min(wanted, options_.lease_duration / 4)));
+  if (wants_lease) return lease_duration_ / 4;
+  return LongestHold(heartbeat_interval_, lease_duration_, ledger_.scheduler().fleet_size());
 }
 
 absl::Status Leases::Register(const v1::SynchronizeRequest& request, const std::string& caller) {
@@ -371,7 +364,7 @@ absl::Status Leases::Hear(const v1::SynchronizeRequest& request, const std::stri
     return absl::PermissionDeniedError(absl::StrCat(
         "worker.worker_id: \"", worker,
         "\" is a worker of another principal; choose another id, or call when it was silent for ",
-        absl::FormatDuration(options_.lease_duration)));
+        absl::FormatDuration(lease_duration_)));
   }
   const WorkerSession* const session = scheduler.FindSession(worker);
   if (session != nullptr && owner == caller &&
@@ -441,8 +434,9 @@ absl::StatusOr<v1::ResumeLeasesResponse> Leases::Resume(const v1::ResumeLeasesRe
 absl::StatusOr<v1::SynchronizeResponse> Leases::Answer(const v1::SynchronizeRequest& request,
                                                        const std::string& caller, bool grants) {
   v1::SynchronizeResponse response;
-  *response.mutable_heartbeat_interval() = CurrentHeartbeatInterval();
-  *response.mutable_lease_duration() = ToDuration(options_.lease_duration);
+  *response.mutable_heartbeat_interval() = ToDuration(
+      HeartbeatInterval(heartbeat_interval_, lease_duration_, ledger_.scheduler().fleet_size()));
+  *response.mutable_lease_duration() = ToDuration(lease_duration_);
   RETURN_IF_ERROR(AddStatuses(request, caller, response));
   if (grants && request.wants_lease()) {
     RETURN_IF_ERROR(AddLease(request.worker().worker_id(), caller, response));

@@ -45,17 +45,12 @@ class LeaseIds {
 // or its leases belong to another one. Errors are those that the rpcs document.
 class Leases {
  public:
-  struct Options {
-    // Times sent to workers.
-    absl::Duration lease_duration = absl::Seconds(30);
-    // For a small fleet (HeartbeatInterval).
-    absl::Duration heartbeat_interval = absl::Seconds(1);
-  };
-
   // Heartbeat interval of each worker in a fleet of `workers`: `least`, or longer, up to
   // kLongestHeartbeatInterval, if the fleet would send more than kMostHeartbeatsPerSecond, so that
-  // a cancellation reaches a worker within 2 s even if no answer is held.
-  static absl::Duration HeartbeatInterval(absl::Duration least, int64_t workers);
+  // a cancellation reaches a worker within 2 s even if no answer is held. Longer than `least` only
+  // up to a quarter of `lease`, which must not expire between two heartbeats.
+  static absl::Duration HeartbeatInterval(absl::Duration least, absl::Duration lease,
+                                          int64_t workers);
   // Maximum time that the answer to a call is held in a fleet of `workers`, so that it sends about
   // kMostHeartbeatsPerSecond. Zero if it sends fewer at the interval `least`. At most a quarter of
   // `lease`, so that a worker can lose an answer and still renew its lease in time.
@@ -63,9 +58,9 @@ class Leases {
   static constexpr int64_t kMostHeartbeatsPerSecond = 2'000;
   static constexpr absl::Duration kLongestHeartbeatInterval = absl::Milliseconds(1750);
 
-  // All must outlive it.
-  Leases(const Options& options, Ledger& ledger, ArtifactStore& artifacts, Fleet& fleet,
-         const LeaseIds& ids);
+  // All references must outlive it. `heartbeat_interval` is that of a small fleet.
+  Leases(absl::Duration lease_duration, absl::Duration heartbeat_interval, Ledger& ledger,
+         ArtifactStore& artifacts, Fleet& fleet, const LeaseIds& ids);
 
   // Records a worker's call: registers the worker if its session is new, renews its leases and ends
   // those that it gives back.
@@ -85,7 +80,6 @@ class Leases {
   absl::Duration LongestHold(bool wants_lease) const;
 
  private:
-  google::protobuf::Duration CurrentHeartbeatInterval() const;
   absl::Status Register(const v1::SynchronizeRequest& request, const std::string& caller);
   // Ends the leases that the worker gives back. `listed` are those that it holds (TokensOf).
   absl::Status Release(const v1::SynchronizeRequest& request, const std::string& caller,
@@ -117,7 +111,8 @@ class Leases {
   // start again, and fails.
   absl::StatusOr<Found> CheckCheckpoint(int64_t trial);
 
-  const Options options_;
+  const absl::Duration lease_duration_;
+  const absl::Duration heartbeat_interval_;
   Ledger& ledger_;
   StorageWriter& store_;
   ArtifactStore& artifacts_;
