@@ -1,7 +1,6 @@
 #include "client/commands/experiment_display.h"
 
 #include <algorithm>
-#include <cmath>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -284,9 +283,9 @@ absl::Status PrintResults(Program& program, Connection& connection,
   bool one_task = true;
   if (!summary.rows.empty()) {
     for (const AccuracyRow& row : summary.rows) {
-      one_task = one_task && row.task == summary.rows[0].task;
+      one_task = one_task && row.task() == summary.rows[0].task();
     }
-    subject = one_task ? absl::StrCat(" · ", summary.rows[0].task) : "";
+    subject = one_task ? absl::StrCat(" · ", summary.rows[0].task()) : "";
   }
   out << palette(Paint::kBold, ShortName(experiment.name())) << subject << " · "
       << DescribeCounts(experiment.trials()) << "\n\n";
@@ -316,7 +315,7 @@ absl::Status PrintResults(Program& program, Connection& connection,
       const bool by_unseen =
           (select.empty() ? experiment.specification().evaluation().select() : select) == "unseen";
       const bool ranked = absl::c_any_of(
-          summary.rows, [](const AccuracyRow& row) { return !std::isnan(row.selection); });
+          summary.rows, [](const AccuracyRow& row) { return row.selection().trials() > 0; });
       out << "The "
           << (ranked ? absl::StrCat(kMostCurves, " best on ", by_unseen ? "unseen" : "seen",
                                     " lengths, of ")

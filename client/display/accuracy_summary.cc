@@ -70,43 +70,13 @@ std::string FormatScore(const AccuracySummary& summary, double score) {
 
 AccuracySummary Summarize(const v1::SummarizeExperimentResponse& summary) {
   AccuracySummary result{.heading = summary.heading()};
-  const bool is_loss = summary.heading().compared_by_loss();
-  const auto mean_of = [](const v1::SummarizeExperimentResponse::Statistic& statistic) {
-    return statistic.trials() > 0 ? statistic.mean() : kNone;
-  };
-  const auto deviation_of = [](const v1::SummarizeExperimentResponse::Statistic& statistic) {
-    return statistic.trials() < 2 ? kNone : statistic.deviation();
-  };
-  const auto median_of = [](const v1::SummarizeExperimentResponse::Quantiles& quantiles) {
-    return quantiles.trials() > 0 ? quantiles.median() : kNone;
-  };
   std::set<int32_t> lengths;
-  for (const auto& cell : summary.cells()) {
+  for (const AccuracyRow& cell : summary.cells()) {
     const int32_t succeeded = cell.trials().succeeded();
     result.missing_trials += static_cast<int>(AllTrials(cell.trials())) - succeeded;
     if (succeeded == 0) continue;
-    AccuracyRow row{.task = cell.task(),
-                    .network = cell.network(),
-                    .encoding = cell.encoding(),
-                    .learning_rate = cell.learning_rate(),
-                    .trials = succeeded,
-                    .seen = mean_of(cell.seen_accuracy()),
-                    .unseen = mean_of(cell.unseen_accuracy()),
-                    .unseen_deviation = deviation_of(cell.unseen_accuracy()),
-                    .selection = mean_of(cell.selection()),
-                    .training = mean_of(cell.training_accuracy()),
-                    .training_deviation = deviation_of(cell.training_accuracy())};
-    const int scores = is_loss ? cell.losses_size() : cell.mean_accuracies_size();
-    for (int i = 0; i < std::min(cell.lengths_size(), scores); ++i) {
-      lengths.insert(cell.lengths(i));
-      row.scores[cell.lengths(i)] = is_loss ? median_of(cell.losses(i)) : cell.mean_accuracies(i);
-    }
-    if (is_loss) {
-      row.seen = median_of(cell.seen_loss());
-      row.unseen = median_of(cell.unseen_loss());
-      row.unseen_deviation = kNone;
-    }
-    result.rows.push_back(std::move(row));
+    lengths.insert(cell.lengths().begin(), cell.lengths().end());
+    result.rows.push_back(cell);
   }
   result.lengths.assign(lengths.begin(), lengths.end());
   return result;

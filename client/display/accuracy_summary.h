@@ -17,33 +17,10 @@
 namespace lengthwise::client {
 
 // A grid point without seeds: the average of the trials that differ only in their seeds.
-struct AccuracyRow {
-  std::string task;
-  std::string network;
-  std::string encoding;
-  double learning_rate = 0;
-  // Trials averaged.
-  int trials = 0;
-  // By length: the trials' mean accuracy, 0 to 1, or median loss.
-  std::map<int32_t, double> scores;
-  // Accuracy: mean of `scores` over the lengths. Loss: median over the trials of each trial's mean
-  // over the lengths. NaN if there are no such lengths.
-  double seen = 0;
-  double unseen = 0;
-  // Standard deviation over the trials of their mean accuracy on unseen lengths. NaN for fewer than
-  // two trials and for losses.
-  double unseen_deviation = 0;
-  // Mean score by which choices rank it, higher is better (Cell.selection). NaN without one.
-  double selection = 0;
-  // Mean and standard deviation over the trials of the accuracy on examples of their own data sets
-  // (evaluation.training_examples). NaN if no trial, or fewer than two trials for the deviation,
-  // scored any.
-  double training = 0;
-  double training_deviation = 0;
-};
+using AccuracyRow = v1::SummarizeExperimentResponse::Cell;
 
 struct AccuracySummary {
-  // In grid order. Only succeeded trials count.
+  // Those of which a trial has succeeded, in grid order.
   std::vector<AccuracyRow> rows;
   v1::SummarizeExperimentResponse::Heading heading;
   // Evaluated lengths, ascending.

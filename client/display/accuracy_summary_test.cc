@@ -100,19 +100,13 @@ v1::SummarizeExperimentResponse::Cell& AddCell(v1::SummarizeExperimentResponse& 
   return cell;
 }
 
-TEST(AccuracySummaryTest, UsesTheServersSummaries) {
+TEST(AccuracySummaryTest, ShowsTheServersNumbers) {
   v1::SummarizeExperimentResponse response = Headed();
   AddCell(response, "sin_cos", 2, {1.0, 0.7, 0.3, 0.1})
       .mutable_unseen_accuracy()
       ->set_deviation(0.14);
-  const AccuracySummary summary = Summarize(response);
-  ASSERT_EQ(summary.rows.size(), 1u);
-  EXPECT_EQ(summary.rows[0].trials, 2);
-  EXPECT_DOUBLE_EQ(summary.rows[0].scores.at(2), 0.7);
-  EXPECT_DOUBLE_EQ(summary.rows[0].seen, 0.85);
-  EXPECT_DOUBLE_EQ(summary.rows[0].unseen, 0.2);
-  EXPECT_DOUBLE_EQ(summary.rows[0].unseen_deviation, 0.14);
-  EXPECT_EQ(summary.heading.seen_up_to(), 2);
+  EXPECT_THAT(MakeAccuracyTable(Summarize(response), 80).Render(80, Palette(false)),
+              HasSubstr(" 2 │ 100.0  70.0  85.0 │ 30.0  10.0  20.0  14.0"));
 }
 
 TEST(AccuracySummaryTest, RendersSeenAndUnseenApart) {
@@ -160,8 +154,7 @@ TEST(AccuracySummaryTest, CountsTrialsThatDidNotSucceed) {
   const AccuracySummary summary = Summarize(response);
   EXPECT_EQ(summary.missing_trials, 3);
   ASSERT_EQ(summary.rows.size(), 1u);
-  EXPECT_EQ(summary.rows[0].encoding, "randomized");
-  EXPECT_TRUE(std::isnan(summary.rows[0].unseen));
+  EXPECT_EQ(summary.rows[0].encoding(), "randomized");
 }
 
 TEST(AccuracySummaryTest, RecordsHaveEveryTrialAndLength) {
@@ -212,10 +205,7 @@ TEST(AccuracySummaryTest, TrainingAccuraciesComeFirst) {
               HasSubstr("│ training set │     1"));
   SetStatistic(0.75, 2, *measured.mutable_training_accuracy());
   measured.mutable_training_accuracy()->set_deviation(0.125);
-  const AccuracySummary summary = Summarize(cells);
-  EXPECT_EQ(summary.rows[0].training, 0.75);
-  EXPECT_TRUE(std::isnan(summary.rows[1].training));
-  const std::string table = MakeAccuracyTable(summary, 100).Render(100, Palette(false));
+  const std::string table = MakeAccuracyTable(Summarize(cells), 100).Render(100, Palette(false));
   EXPECT_THAT(table, HasSubstr("│ training set     ± │"));
   EXPECT_THAT(table, HasSubstr("│         75.0  12.5 │"));
   EXPECT_THAT(table, HasSubstr("│            –     – │"));

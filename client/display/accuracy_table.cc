@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -17,14 +18,41 @@ namespace {
 constexpr size_t kMostBlocks = 24;
 constexpr size_t kLeastBlocks = 4;
 
+using Statistic = v1::SummarizeExperimentResponse::Statistic;
+
+double MeanOf(const Statistic& statistic) {
+  return statistic.trials() > 0 ? statistic.mean() : kNone;
+}
+
+double DeviationOf(const Statistic& statistic) {
+  return statistic.trials() > 1 ? statistic.deviation() : kNone;
+}
+
+double MedianOf(const v1::SummarizeExperimentResponse::Quantiles& quantiles) {
+  return quantiles.trials() > 0 ? quantiles.median() : kNone;
+}
+
+// Returns the trials' mean accuracy, or median loss, at the row's index-th length.
+double ScoreAt(const AccuracyRow& row, int index, bool is_loss) {
+  if (is_loss) return index < row.losses_size() ? MedianOf(row.losses(index)) : kNone;
+  return index < row.mean_accuracies_size() ? row.mean_accuracies(index) : kNone;
+}
+
+// Returns the mean accuracy over all seen or all unseen lengths, or the median over the trials of
+// each trial's mean loss there. NaN if there are no such lengths.
+double SideScore(const AccuracyRow& row, bool is_seen, bool is_loss) {
+  if (is_loss) return MedianOf(is_seen ? row.seen_loss() : row.unseen_loss());
+  return MeanOf(is_seen ? row.seen_accuracy() : row.unseen_accuracy());
+}
+
 // Returns the mean of a row's scores over the lengths of one group.
-double GroupMean(const AccuracyRow& row, const std::vector<int32_t>& lengths, LengthGroup group) {
+double GroupMean(const AccuracyRow& row, const std::vector<int32_t>& lengths, LengthGroup group,
+                 bool is_loss) {
   double sum = 0;
   int count = 0;
-  for (size_t i = group.begin; i < group.end; ++i) {
-    const auto found = row.scores.find(lengths[i]);
-    if (found == row.scores.end()) continue;
-    sum += found->second;
+  for (int i = 0; i < row.lengths_size(); ++i) {
+    if (row.lengths(i) < lengths[group.begin] || row.lengths(i) > lengths[group.end - 1]) continue;
+    sum += ScoreAt(row, i, is_loss);
     ++count;
   }
   return count > 0 ? sum / count : kNone;
@@ -50,13 +78,13 @@ struct Labels {
 Labels DifferingLabels(const std::vector<AccuracyRow>& rows) {
   Labels labels;
   for (const AccuracyRow& row : rows) {
-    labels.task |= row.task != rows[0].task;
-    labels.network |= row.network != rows[0].network;
-    labels.encoding |= row.encoding != rows[0].encoding;
-    labels.learning_rate |= row.learning_rate != rows[0].learning_rate;
-    labels.trials |= row.trials > 1;
-    labels.training |= !std::isnan(row.training);
-    labels.training_deviation |= !std::isnan(row.training_deviation);
+    labels.task |= row.task() != rows[0].task();
+    labels.network |= row.network() != rows[0].network();
+    labels.encoding |= row.encoding() != rows[0].encoding();
+    labels.learning_rate |= row.learning_rate() != rows[0].learning_rate();
+    labels.trials |= row.trials().succeeded() > 1;
+    labels.training |= row.training_accuracy().trials() > 0;
+    labels.training_deviation |= row.training_accuracy().trials() > 1;
   }
   // Every row needs at least one label.
   labels.encoding |= !labels.task && !labels.network && !labels.learning_rate;
@@ -64,14 +92,15 @@ Labels DifferingLabels(const std::vector<AccuracyRow>& rows) {
 }
 
 std::string RowName(const AccuracyRow& row, const Labels& labels) {
-  std::string name = row.encoding;
-  if (labels.network) name = absl::StrCat(row.network, " ", name);
-  if (labels.task) name = absl::StrCat(row.task, " ", name);
-  if (labels.learning_rate) absl::StrAppend(&name, " lr", FormatExact(row.learning_rate));
+  std::string name = row.encoding();
+  if (labels.network) name = absl::StrCat(row.network(), " ", name);
+  if (labels.task) name = absl::StrCat(row.task(), " ", name);
+  if (labels.learning_rate) absl::StrAppend(&name, " lr", FormatExact(row.learning_rate()));
   return name;
 }
 
-// Returns the row's sparkline, with a dotted rule between lengths seen and not seen.
+// Returns the sparkline of the row's accuracies, with a dotted rule between lengths seen and not
+// seen.
 std::string ShapeOf(const AccuracyRow& row, const std::vector<int32_t>& seen,
                     const std::vector<int32_t>& unseen) {
   const size_t all = seen.size() + unseen.size();
@@ -81,7 +110,7 @@ std::string ShapeOf(const AccuracyRow& row, const std::vector<int32_t>& seen,
     if (lengths.empty()) return means;
     for (const LengthGroup group :
          GroupLengths(lengths.size(), std::max<size_t>(1, blocks * lengths.size() / all))) {
-      means.push_back(GroupMean(row, lengths, group));
+      means.push_back(GroupMean(row, lengths, group, /*is_loss=*/false));
     }
     return means;
   };
@@ -167,9 +196,9 @@ Table MakeAccuracyTable(const AccuracySummary& summary, int width, bool with_spa
   int names = 0;
   for (const AccuracyRow& row : summary.rows) {
     names =
-        std::max<int>(names, (labels.task ? row.task.size() + 2 : 0) +
-                                 (labels.network ? row.network.size() + 2 : 0) +
-                                 (labels.encoding ? row.encoding.size() : 0) +
+        std::max<int>(names, (labels.task ? row.task().size() + 2 : 0) +
+                                 (labels.network ? row.network().size() + 2 : 0) +
+                                 (labels.encoding ? row.encoding().size() : 0) +
                                  (labels.learning_rate ? 9 : 0) + (labels.trials ? 8 : 0) +
                                  (labels.training ? 15 : 0) + (labels.training_deviation ? 6 : 0));
   }
@@ -198,37 +227,36 @@ Table MakeAccuracyTable(const AccuracySummary& summary, int width, bool with_spa
 
   struct AccuracyColumn {
     const std::vector<int32_t>* lengths;
-    LengthGroup group;
-    double AccuracyRow::*mean;  // instead of a group
+    std::optional<LengthGroup> group;  // absent: all of `lengths`
   };
   std::vector<AccuracyColumn> accuracy_columns;
   Table::Group seen_heading{.header = heading.seen()};
   Table::Group unseen_heading{.header = heading.unseen()};
   const auto add_side = [&](const std::vector<int32_t>& lengths, size_t most,
-                            double AccuracyRow::*mean, Table::Group& group_heading) {
+                            Table::Group& group_heading) {
     if (lengths.empty()) return;
     group_heading.first = columns.size();
     const std::vector<LengthGroup> groups = GroupLengths(lengths.size(), most);
     // A single group equals the mean, which is shown once.
     const bool is_mean = groups.size() == 1;
     for (const LengthGroup group : groups) {
-      accuracy_columns.push_back({&lengths, group, is_mean ? mean : nullptr});
+      accuracy_columns.push_back({&lengths, is_mean ? std::nullopt : std::optional(group)});
       columns.push_back({.header = GroupName(lengths, group),
                          .align = Table::Align::kRight,
                          .rule_before = group.begin == 0});
     }
     if (!is_mean) {
-      accuracy_columns.push_back({nullptr, {}, mean});
+      accuracy_columns.push_back({&lengths, std::nullopt});
       columns.push_back({.header = "mean", .align = Table::Align::kRight});
     }
     group_heading.last = columns.size() - 1;
   };
-  add_side(seen, seen_room, &AccuracyRow::seen, seen_heading);
+  add_side(seen, seen_room, seen_heading);
   // A narrow column, if all of them are of training.
   if (seen_heading.first == seen_heading.last && heading.seen() == "seen in training") {
     seen_heading.header = "seen";
   }
-  add_side(unseen, unseen_room, &AccuracyRow::unseen, unseen_heading);
+  add_side(unseen, unseen_room, unseen_heading);
   if (with_deviation) {
     columns.push_back({.header = "±", .align = Table::Align::kRight});
     unseen_heading.last = columns.size() - 1;
@@ -242,28 +270,32 @@ Table MakeAccuracyTable(const AccuracySummary& summary, int width, bool with_spa
   if (!unseen.empty()) table.AddGroup(unseen_heading);
   for (const AccuracyRow& row : summary.rows) {
     std::vector<Table::Cell> cells;
-    if (labels.task) cells.emplace_back(row.task);
-    if (labels.network) cells.emplace_back(row.network);
-    if (labels.encoding) cells.emplace_back(row.encoding);
-    if (labels.learning_rate) cells.emplace_back(FormatExact(row.learning_rate));
-    if (labels.trials) cells.emplace_back(absl::StrCat(row.trials));
-    if (labels.training) cells.emplace_back(FormatPercent(row.training));
-    if (labels.training_deviation) cells.emplace_back(FormatPercent(row.training_deviation));
+    if (labels.task) cells.emplace_back(row.task());
+    if (labels.network) cells.emplace_back(row.network());
+    if (labels.encoding) cells.emplace_back(row.encoding());
+    if (labels.learning_rate) cells.emplace_back(FormatExact(row.learning_rate()));
+    if (labels.trials) cells.emplace_back(absl::StrCat(row.trials().succeeded()));
+    if (labels.training) cells.emplace_back(FormatPercent(MeanOf(row.training_accuracy())));
+    if (labels.training_deviation) {
+      cells.emplace_back(FormatPercent(DeviationOf(row.training_accuracy())));
+    }
     for (const AccuracyColumn& column : accuracy_columns) {
-      if (column.mean == nullptr) {
-        cells.emplace_back(FormatScore(summary, GroupMean(row, *column.lengths, column.group)));
+      if (column.group.has_value()) {
+        cells.emplace_back(
+            FormatScore(summary, GroupMean(row, *column.lengths, *column.group, is_loss)));
         continue;
       }
-      const double value = row.*column.mean;
+      const bool is_seen = column.lengths == &seen;
+      const double value = SideScore(row, is_seen, is_loss);
       bool best = summary.rows.size() > 1;
       for (const AccuracyRow& other : summary.rows) {
-        if (other.task != row.task) continue;
-        const double beside = other.*column.mean;
+        if (other.task() != row.task()) continue;
+        const double beside = SideScore(other, is_seen, is_loss);
         if (is_loss ? beside < value : beside > value) best = false;
       }
       cells.emplace_back(FormatScore(summary, value), best ? Paint::kGreen : Paint::kBold);
     }
-    if (with_deviation) cells.emplace_back(FormatPercent(row.unseen_deviation));
+    if (with_deviation) cells.emplace_back(FormatPercent(DeviationOf(row.unseen_accuracy())));
     if (with_sparklines) cells.emplace_back(ShapeOf(row, seen, unseen), Paint::kCyan);
     table.AddRow(std::move(cells));
   }
@@ -278,14 +310,15 @@ Chart MakeAccuracyChart(const AccuracySummary& summary, size_t max_series) {
   if (rows.size() > max_series) {
     const auto is_better = [](const AccuracyRow* a, const AccuracyRow* b) {
       // Rows without a score last.
-      return a->selection > b->selection || (std::isnan(b->selection) && !std::isnan(a->selection));
+      if (b->selection().trials() == 0) return a->selection().trials() > 0;
+      return MeanOf(a->selection()) > MeanOf(b->selection());
     };
     // Tasks differ in chance and difficulty, so that only rows of one task are ranked: the best of
     // each task come before all second ones.
     std::stable_sort(rows.begin(), rows.end(), is_better);
     std::map<absl::string_view, int> ranked;
     std::vector<std::pair<int, const AccuracyRow*>> ranks;
-    for (const AccuracyRow* row : rows) ranks.emplace_back(ranked[row->task]++, row);
+    for (const AccuracyRow* row : rows) ranks.emplace_back(ranked[row->task()]++, row);
     std::stable_sort(ranks.begin(), ranks.end(),
                      [](const auto& a, const auto& b) { return a.first < b.first; });
     rows.clear();
@@ -293,7 +326,10 @@ Chart MakeAccuracyChart(const AccuracySummary& summary, size_t max_series) {
   }
   for (const AccuracyRow* row : rows) {
     ChartSeries series{.name = RowName(*row, labels)};
-    for (const auto& [length, score] : row->scores) series.points.emplace_back(length, score);
+    for (int i = 0; i < row->lengths_size(); ++i) {
+      series.points.emplace_back(row->lengths(i),
+                                 ScoreAt(*row, i, summary.heading.compared_by_loss()));
+    }
     chart.series.push_back(std::move(series));
   }
   const v1::SummarizeExperimentResponse::Heading& heading = summary.heading;
