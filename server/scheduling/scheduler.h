@@ -306,7 +306,6 @@ class Scheduler {
   // Back-off after a trial's temporary failure of this number.
   absl::Duration BackOff(int32_t failures) const;
 
-  Token next_token() const { return next_token_; }
   int64_t queued() const { return static_cast<int64_t>(trials_.size()) - running_; }
   int64_t running() const { return running_; }
   int64_t leases() const { return static_cast<int64_t>(leases_.size()); }
