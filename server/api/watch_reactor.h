@@ -91,7 +91,7 @@ class WatchReactor final
   EventLog& log_;
   platform::WorkPool& pool_;
   const std::string lane_;
-  std::unique_ptr<Subscription> subscription_;
+  EventLog::Subscription subscription_;
 
   // Used by Step only.
   int64_t cursor_;

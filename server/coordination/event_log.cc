@@ -122,9 +122,9 @@ std::vector<v1::TrialProgress> EventLog::ReadProgress(absl::string_view experime
       since);
 }
 
-std::unique_ptr<Subscription> EventLog::Subscribe(
-    absl::string_view experiment_or_trial, std::function<void()> wake,
-    std::function<void(const v1::TrialProgress&)> progress) {
+EventLog::Subscription EventLog::Subscribe(absl::string_view experiment_or_trial,
+                                           std::function<void()> wake,
+                                           std::function<void(const v1::TrialProgress&)> progress) {
   // A malformed name gets a subscription that is never called. Reads report the error.
   const absl::StatusOr<TrialPath> path = ParseExperimentOrTrialName(experiment_or_trial);
   const auto subscriber = std::make_shared<Subscriber>();
@@ -132,7 +132,7 @@ std::unique_ptr<Subscription> EventLog::Subscribe(
   subscriber->progress = std::move(progress);
   platform::MutexLock lock(mutex_);
   const auto place = subscribers_.emplace(path.ok() ? path->experiment : "", subscriber);
-  return std::make_unique<Subscription>([this, subscriber, place] {
+  return Subscription(nullptr, [this, subscriber, place](void*) {
     {
       platform::MutexLock locked(mutex_);
       subscribers_.erase(place);

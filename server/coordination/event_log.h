@@ -72,21 +72,12 @@ class RecentPages {
   std::deque<Entry> entries_ ABSL_GUARDED_BY(mutex_);  // newest first
 };
 
-// A subscription. It ends when this object is destroyed.
-class Subscription {
- public:
-  explicit Subscription(std::function<void()> end) : end_(std::move(end)) {}
-  ~Subscription() { end_(); }
-  Subscription(const Subscription&) = delete;
-  Subscription& operator=(const Subscription&) = delete;
-
- private:
-  const std::function<void()> end_;
-};
-
 // Thread-safe. Reads block on the store, on the caller's thread, and see only committed events.
 class EventLog {
  public:
+  // Ends when this is destroyed, before the event log.
+  using Subscription = std::shared_ptr<void>;
+
   // Both references must outlive it.
   EventLog(Storage& storage, RunningTrials& running_trials)
       : storage_(storage), running_trials_(running_trials) {}
@@ -112,11 +103,9 @@ class EventLog {
   // deleted it. Calls `progress` for each TrialProgress once ReadProgress returns it. A
   // subscription to a trial gets the calls of its experiment. Callbacks run on any thread, under
   // the subscription's lock: they must not block, destroy the subscription, or take a lock that
-  // another thread holds while destroying it. The subscription ends when the returned object is
-  // destroyed, before the event log; no callback runs after that.
-  std::unique_ptr<Subscription> Subscribe(absl::string_view experiment_or_trial,
-                                          std::function<void()> wake,
-                                          std::function<void(const v1::TrialProgress&)> progress);
+  // another thread holds while destroying it. No callback runs after the subscription ends.
+  Subscription Subscribe(absl::string_view experiment_or_trial, std::function<void()> wake,
+                         std::function<void(const v1::TrialProgress&)> progress);
   // Number of active subscriptions.
   int64_t subscriptions() {
     platform::MutexLock lock(mutex_);
