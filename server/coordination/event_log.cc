@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/hash/hash.h"
 #include "absl/strings/str_cat.h"
 #include "platform/status_macros.h"
 #include "proto/trial_counts.h"
@@ -18,8 +19,44 @@ namespace {
 // Size limit of a page with more than one event. It is small because the server holds one page, in
 // three times its size, for each watcher that does not read.
 constexpr int64_t kMaxPageBytes = 16 << 10;
+// Recent pages, and the size of an event beyond which a page is not kept.
+constexpr size_t kMostPages = 32;
+constexpr int64_t kMaxEventBytes = 256 << 10;
 
 }  // namespace
+
+int64_t& RecentPages::VersionOf(absl::string_view experiment) {
+  return versions_[absl::Hash<absl::string_view>()(experiment) % versions_.size()];
+}
+
+std::optional<EventPage> RecentPages::Find(absl::string_view experiment, const Key& key,
+                                           int64_t& version) {
+  platform::MutexLock lock(mutex_);
+  version = VersionOf(experiment);
+  for (const Entry& entry : entries_) {
+    if (entry.key == key) return entry.page;
+  }
+  return std::nullopt;
+}
+
+void RecentPages::Add(absl::string_view experiment, const Key& key, int64_t version,
+                      const EventPage& page) {
+  // Copying a page of one large event would cost more than reading it.
+  if (page.events.size() == 1 && page.events[0].ByteSizeLong() > kMaxEventBytes) return;
+  platform::MutexLock lock(mutex_);
+  if (VersionOf(experiment) != version) return;
+  for (const Entry& entry : entries_) {
+    if (entry.key == key) return;
+  }
+  entries_.push_front({.experiment = std::string(experiment), .key = key, .page = page});
+  if (entries_.size() > kMostPages) entries_.pop_back();
+}
+
+void RecentPages::Changed(absl::string_view experiment) {
+  platform::MutexLock lock(mutex_);
+  ++VersionOf(experiment);
+  std::erase_if(entries_, [&](const Entry& entry) { return entry.experiment == experiment; });
+}
 
 absl::StatusOr<EventPage> EventLog::ReadEvents(absl::string_view experiment_or_trial,
                                                int64_t start_position, int64_t max_events,
