@@ -151,9 +151,9 @@ void CommandLoop::Run() {
     ProcessGroup(group);
     if (!broken_ && IsCleanUpDue(group.commands.empty())) CleanUp();
   }
-  std::vector<Answer> refusals;
-  BetweenGroups([&] { waiting_.RefuseAll(Stopping(), refusals); });
-  for (const Answer& refuse : refusals) refuse();
+  for (const Answer& refuse : BetweenGroups([&] { return waiting_.RefuseAll(Stopping()); })) {
+    refuse();
+  }
 }
 
 void CommandLoop::FindRoom() {
@@ -207,7 +207,7 @@ void CommandLoop::ProcessGroup(const Group& group) {
       // renews its lease.
       ledger_.Tick().IgnoreError();  // Commit fails after an error of the store, so it is not lost.
       // Last: the others make directives, which waiting workers are told in the same group.
-      waiting_.Serve(answers);
+      for (Answer& answer : waiting_.Serve()) answers.push_back(std::move(answer));
     }
   }
   // Without state_mutex_: readers of the scheduler must not wait for the disk. Only this thread
@@ -224,7 +224,7 @@ void CommandLoop::ProcessGroup(const Group& group) {
     {
       platform::MutexLock lock(state_mutex_);
       broken_ = !ledger_.Rebuild().ok();
-      waiting_.CommitFailed(NotStored(status), answers);
+      answers = waiting_.CommitFailed(NotStored(status));
     }
     // Before the answers: a caller that is told of the failure must not read a cache that may be
     // wrong.

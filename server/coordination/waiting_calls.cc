@@ -41,8 +41,7 @@ absl::Status WaitingCalls::Take(v1::SynchronizeRequest request, const std::strin
   RETURN_IF_ERROR(leases_.Hear(request, caller));
   const std::string worker = request.worker().worker_id();
   if (const auto newest = newest_.find(worker); newest != newest_.end()) {
-    overtaken_.push_back(newest->second);
-    newest_.erase(newest);
+    End(calls_.find(newest->second), v1::SynchronizeResponse());
   }
   Scheduler& scheduler = ledger_.scheduler();
   ASSIGN_OR_RETURN(const v1::SynchronizeResponse known,
@@ -75,13 +74,10 @@ absl::Status WaitingCalls::Take(v1::SynchronizeRequest request, const std::strin
   return absl::OkStatus();
 }
 
-void WaitingCalls::Serve(std::vector<std::function<void()>>& answers) {
+WaitingCalls::Answers WaitingCalls::Serve() {
   const absl::Time now = ledger_.Now();
   Scheduler& scheduler = ledger_.scheduler();
   lease_bytes_ = 0;
-  for (const int64_t number : std::exchange(overtaken_, {})) {
-    End(calls_.find(number), v1::SynchronizeResponse(), answers);
-  }
   // Without a runnable pack no wanting worker is visited, so that ten thousand idle ones do not
   // slow every group of commands.
   if (!ledger_.full() && scheduler.HasRunnable(now)) {
@@ -94,14 +90,14 @@ void WaitingCalls::Serve(std::vector<std::function<void()>>& answers) {
         continue;
       }
       Answer answer = leases_.Answer(call->second.request, call->second.caller, /*grants=*/true);
-      if (!answer.ok() || answer->has_lease()) End(call, std::move(answer), answers);
+      if (!answer.ok() || answer->has_lease()) End(call, std::move(answer));
     }
   }
   // The answer covers all leases of the worker, also one granted after the call. The worker lists
   // that one in its next call, which it sends at once.
   for (const std::string& worker : scheduler.TakeWorkersToTell()) {
     const auto newest = newest_.find(worker);
-    if (newest != newest_.end()) End(calls_.find(newest->second), /*grants=*/false, answers);
+    if (newest != newest_.end()) End(calls_.find(newest->second), /*grants=*/false);
   }
   std::vector<int64_t> due;
   for (auto each = deadlines_.begin(); each != deadlines_.end() && each->first <= now; ++each) {
@@ -111,20 +107,19 @@ void WaitingCalls::Serve(std::vector<std::function<void()>>& answers) {
     const auto call = calls_.find(number);
     // Its deadline stays, so that the next Serve is due at once.
     if (call->second.request.wants_lease() && lease_bytes_ >= kMostLeaseBytes) continue;
-    End(call, /*grants=*/true, answers);
+    End(call, /*grants=*/true);
   }
+  return std::exchange(answers_, {});
 }
 
-void WaitingCalls::End(Calls::iterator call, bool grants,
-                       std::vector<std::function<void()>>& answers) {
+void WaitingCalls::End(Calls::iterator call, bool grants) {
   grants = grants && !call->second.given_up();
-  End(call, leases_.Answer(call->second.request, call->second.caller, grants), answers);
+  End(call, leases_.Answer(call->second.request, call->second.caller, grants));
 }
 
-void WaitingCalls::End(Calls::iterator call, Answer answer,
-                       std::vector<std::function<void()>>& answers) {
+void WaitingCalls::End(Calls::iterator call, Answer answer) {
   if (answer.ok() && answer->has_lease()) lease_bytes_ += answer->lease().SpaceUsedLong();
-  answers.push_back([done = call->second.done, answer = std::move(answer)]() mutable {
+  answers_.push_back([done = call->second.done, answer = std::move(answer)]() mutable {
     done(std::move(answer));
   });
   answered_.emplace_back(call->first, std::move(call->second.done));
@@ -145,8 +140,8 @@ void WaitingCalls::Committed() {
   first_uncommitted_ = next_;
 }
 
-void WaitingCalls::CommitFailed(const absl::Status& failure,
-                                std::vector<std::function<void()>>& answers) {
+WaitingCalls::Answers WaitingCalls::CommitFailed(const absl::Status& failure) {
+  Answers answers;
   for (auto& [number, done] : std::exchange(answered_, {})) {
     if (number < first_uncommitted_) {
       answers.push_back([done = std::move(done), failure] { done(failure); });
@@ -155,11 +150,12 @@ void WaitingCalls::CommitFailed(const absl::Status& failure,
   while (!calls_.empty() && calls_.rbegin()->first >= first_uncommitted_) {
     Remove(std::prev(calls_.end()));
   }
+  return answers;
 }
 
-void WaitingCalls::RefuseAll(const absl::Status& status,
-                             std::vector<std::function<void()>>& answers) {
-  while (!calls_.empty()) End(calls_.begin(), status, answers);
+WaitingCalls::Answers WaitingCalls::RefuseAll(const absl::Status& status) {
+  while (!calls_.empty()) End(calls_.begin(), status);
+  return std::exchange(answers_, {});
 }
 
 int64_t WaitingCalls::IdleWorkers(absl::string_view experiment) const {

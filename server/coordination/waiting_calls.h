@@ -41,6 +41,7 @@ class WaitingCalls {
  public:
   using Answer = absl::StatusOr<v1::SynchronizeResponse>;
   using Done = Callback<v1::SynchronizeResponse>;
+  using Answers = std::vector<std::function<void()>>;
 
   // Serve grants no more leases to a group when they have this much memory.
   static constexpr size_t kMostLeaseBytes = 8 << 20;
@@ -57,17 +58,17 @@ class WaitingCalls {
 
   // Called in a transaction, after everything that makes directives. Grants leases to the workers
   // that a pack waits for, and answers those that have a new directive, have called again, or have
-  // waited for long enough. Appends the answers to `answers`. Beyond kMostLeaseBytes, workers that
-  // want a lease wait for the next Serve, which is due at once.
-  void Serve(std::vector<std::function<void()>>& answers);
+  // waited for long enough. Returns the answers. Beyond kMostLeaseBytes, workers that want a lease
+  // wait for the next Serve, which is due at once.
+  Answers Serve();
 
   // Call one of the two after each transaction. If the commit failed, calls that were answered get
   // the failure instead. Calls that were taken since the last commit are dropped, because their
   // commands answer them.
   void Committed();
-  void CommitFailed(const absl::Status& failure, std::vector<std::function<void()>>& answers);
+  Answers CommitFailed(const absl::Status& failure);
   // Answers all.
-  void RefuseAll(const absl::Status& status, std::vector<std::function<void()>>& answers);
+  Answers RefuseAll(const absl::Status& status);
 
   absl::Time NextDeadline() const {
     if (lease_bytes_ >= kMostLeaseBytes) return absl::InfinitePast();  // Serve left some
@@ -93,8 +94,8 @@ class WaitingCalls {
   // How long the answer to a call may be held; zero: not at all.
   absl::Duration HoldOf(const v1::SynchronizeRequest& request);
   // Answers a call and removes it. `grants`: with a lease, if it wants one.
-  void End(Calls::iterator call, bool grants, std::vector<std::function<void()>>& answers);
-  void End(Calls::iterator call, Answer answer, std::vector<std::function<void()>>& answers);
+  void End(Calls::iterator call, bool grants);
+  void End(Calls::iterator call, Answer answer);
   void Remove(Calls::iterator call);
 
   Ledger& ledger_;
@@ -103,7 +104,7 @@ class WaitingCalls {
   absl::btree_set<int64_t> wanting_;  // those that want a lease
   absl::btree_set<std::pair<absl::Time, int64_t>> deadlines_;
   absl::flat_hash_map<std::string, int64_t> newest_;  // by worker; not the overtaken ones
-  std::vector<int64_t> overtaken_;                    // since the last Serve
+  Answers answers_;                                   // since the last Serve
   std::vector<std::pair<int64_t, Done>> answered_;    // since the last commit
   int64_t next_ = 1;
   int64_t first_uncommitted_ = 1;
