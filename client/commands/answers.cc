@@ -1,6 +1,5 @@
 // `lengthwise errors TRIAL` and `lengthwise predict TRIAL`: show what a model answers.
 #include <algorithm>
-#include <memory>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
@@ -129,12 +128,11 @@ void AddCommon(Command command, Program& program, AnswerOptions& options) {
 }  // namespace
 
 void AddErrors(Command root, Program& program) {
-  auto options = std::make_shared<AnswerOptions>();
-  const Command command =
+  const auto [command, options] =
       program.AddCommand(root, "errors", "Shows what a trained model answers wrongly", kServerGroup,
                          "lengthwise errors figure6-1/0\n"
                          "lengthwise errors figure6-1/0 --length 40 --count 20",
-                         [&program, options] { return Errors(program, *options); });
+                         Errors);
   command
       .AddOption("--length N", options->length,
                  "Length of the inputs; default: the longest that the trial evaluates")
@@ -150,13 +148,12 @@ void AddErrors(Command root, Program& program) {
 }
 
 void AddPredict(Command root, Program& program) {
-  auto options = std::make_shared<AnswerOptions>();
-  const Command command = program.AddCommand(
+  const auto [command, options] = program.AddCommand(
       root, "predict", "Shows what a trained model answers to your own input", kServerGroup,
       "lengthwise predict figure6-1/0 --input 0,1,1,0,1\n"
       "lengthwise predict addition-1/0 --input '12+07='\n"
       "lengthwise predict my_task-1/0 --input 'three plus four'",
-      [&program, options] { return Predict(program, *options); });
+      Predict);
   command
       .AddOption("--input TOKENS", options->input,
                  "Your own input, on which a worker runs the model: tokens, text for tasks on text "

@@ -1,6 +1,5 @@
 // `lengthwise attention TRIAL`: shows attention maps, recorded ones or those of the user's own
 // input.
-#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
@@ -169,8 +168,7 @@ absl::StatusOr<int> Attention(Program& program, const AttentionOptions& options)
 }  // namespace
 
 void AddAttention(Command root, Program& program) {
-  auto options = std::make_shared<AttentionOptions>();
-  const Command command =
+  const auto [command, options] =
       program.AddCommand(root, "attention", "Shows what a trained model attends to", kServerGroup,
                          "lengthwise attention figure6-1/0\n"
                          "lengthwise attention figure6-1/0 --length 40 --layer 2 --head 3\n"
@@ -178,7 +176,7 @@ void AddAttention(Command root, Program& program) {
                          "lengthwise attention my_task-1/0 --input 'three plus four'\n"
                          "lengthwise attention positional_attention_figure5-1/0 --input "
                          "1.75,1.25,0.75,0.25,-0.25,-0.75,-1.25,-1.75,0",
-                         [&program, options] { return Attention(program, *options); });
+                         Attention);
   command.AddOption("trial", options->trial, "EXPERIMENT/TRIAL, or EXPERIMENT/INDEX of the trial");
   command
       .AddOption("--input TOKENS", options->input,

@@ -1,5 +1,4 @@
 // `lengthwise cancel EXPERIMENT|TRIAL` and `lengthwise cancel --owner NAME`.
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -93,15 +92,14 @@ absl::StatusOr<int> Cancel(Program& program, const CancelOptions& options) {
 }  // namespace
 
 void AddCancel(Command root, Program& program) {
-  auto options = std::make_shared<CancelOptions>();
-  const Command command = program.AddCommand(
+  const auto [command, options] = program.AddCommand(
       root, "cancel",
       "Cancels the trials that have not ended, of an experiment or an owner, or one trial",
       kServerGroup,
       "lengthwise cancel quickstart-1\n"
       "lengthwise cancel quickstart-1/0 --reason \"wrong learning rate\"\n"
       "lengthwise cancel --owner sam",
-      [&program, options] { return Cancel(program, *options); });
+      Cancel);
   command.AddOption("[name]", options->name, "EXPERIMENT, EXPERIMENT/TRIAL or EXPERIMENT/INDEX");
   command.AddOption("--owner NAME", options->owner, "All experiments of this owner");
   command.AddOption("--reason TEXT", options->reason, "Reason to record in the trials' histories");

@@ -1,5 +1,4 @@
 // `lengthwise delete EXPERIMENT`, and of all that ended long ago or belong to an owner.
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -99,13 +98,12 @@ absl::StatusOr<int> Delete(Program& program, const DeleteOptions& options) {
 }  // namespace
 
 void AddDelete(Command root, Program& program) {
-  auto options = std::make_shared<DeleteOptions>();
-  const Command command = program.AddCommand(
+  const auto [command, options] = program.AddCommand(
       root, "delete", "Deletes experiments with their models and histories", kServerGroup,
       "lengthwise delete quickstart-1\n"
       "lengthwise delete quickstart-1 --yes\n"
       "lengthwise delete --older_than 90d --owner sam",
-      [&program, options] { return Delete(program, *options); });
+      Delete);
   command.AddOption("[experiment]", options->experiment, "Full name of the experiment");
   command.AddOption("--older_than TIME", options->older_than,
                     "All experiments that ended at least this long ago, such as 90d or 12h");

@@ -1,6 +1,4 @@
 // `lengthwise evaluate TRIAL`: evaluates a stored model on other lengths.
-#include <memory>
-
 #include "client/commands/commands.h"
 #include "client/commands/experiment_display.h"
 #include "client/commands/local_training.h"
@@ -85,14 +83,13 @@ absl::StatusOr<int> Evaluate(Program& program, const EvaluateOptions& options) {
 }  // namespace
 
 void AddEvaluate(Command root, Program& program) {
-  auto options = std::make_shared<EvaluateOptions>();
-  const Command command = program.AddCommand(
+  const auto [command, options] = program.AddCommand(
       root, "evaluate", "Evaluates a trained model again, on other lengths", kServerGroup,
       "lengthwise evaluate table1-1/0 --lengths 41..500 --sequences 500\n"
       "lengthwise evaluate quickstart/1 --lengths 61..100 --data_dir "
       "~/.local/share/lengthwise/runs\n"
       "lengthwise evaluate table2-1/0 --attention_lengths 1..3 --attention_sequences 36",
-      [&program, options] { return Evaluate(program, *options); });
+      Evaluate);
   command.AddOption("trial", options->trial, "EXPERIMENT/TRIAL, or EXPERIMENT/INDEX of the trial");
   command
       .AddOption("--lengths LIST", options->lengths,

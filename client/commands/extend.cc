@@ -1,6 +1,5 @@
 // `lengthwise extend EXPERIMENT --seeds 10..19`: adds seeds to an existing experiment.
 #include <algorithm>
-#include <memory>
 #include <set>
 
 #include "absl/strings/str_cat.h"
@@ -136,12 +135,11 @@ absl::StatusOr<int> Extend(Program& program, const ExtendOptions& options) {
 }  // namespace
 
 void AddExtend(Command root, Program& program) {
-  auto options = std::make_shared<ExtendOptions>();
-  const Command command = program.AddCommand(
+  const auto [command, options] = program.AddCommand(
       root, "extend", "Adds trials with more seeds; existing trials do not run again", kServerGroup,
       "lengthwise extend table1-1 --seeds 10..19\n"
       "lengthwise extend quickstart --seeds 1,2 --data_dir ~/.local/share/lengthwise/runs",
-      [&program, options] { return Extend(program, *options); });
+      Extend);
   command.AddOption("experiment", options->experiment,
                     "Name of the experiment, or of its specification");
   command.AddOption("--seeds LIST", options->seeds, "New seeds: 10..19, or 1,2,5");

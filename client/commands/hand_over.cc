@@ -1,5 +1,4 @@
 // `lengthwise hand-over EXPERIMENT --to NAME`: gives experiments to another owner.
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -47,12 +46,11 @@ absl::StatusOr<int> HandOver(Program& program, const HandOverOptions& options) {
 }  // namespace
 
 void AddHandOver(Command root, Program& program) {
-  auto options = std::make_shared<HandOverOptions>();
-  const Command command = program.AddCommand(
+  const auto [command, options] = program.AddCommand(
       root, "hand-over", "Gives experiments to another owner, as an administrator", kServerGroup,
       "lengthwise hand-over quickstart-1 --to ada\n"
       "lengthwise hand-over --owner sam --to ada",
-      [&program, options] { return HandOver(program, *options); });
+      HandOver);
   command.AddOption("[experiment]", options->name, "Name of the experiment");
   command.AddOption("--owner NAME", options->from, "All experiments of this owner");
   command.AddOption("--to NAME", options->to, "The new owner: the principal of a token").Required();

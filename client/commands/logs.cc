@@ -1,6 +1,5 @@
 // `lengthwise logs TRIAL`: shows the log lines of workers and server about a trial.
 #include <deque>
-#include <memory>
 #include <optional>
 #include <utility>
 
@@ -130,12 +129,11 @@ absl::StatusOr<int> Logs(Program& program, const Options& options) {
 }  // namespace
 
 void AddLogs(Command root, Program& program) {
-  auto options = std::make_shared<Options>();
-  const Command command =
+  const auto [command, options] =
       program.AddCommand(root, "logs", "Shows the log of a trial", kServerGroup,
                          "lengthwise logs quickstart-1/0\n"
                          "lengthwise logs quickstart-1/0 --tail 20 --follow",
-                         [&program, options] { return Logs(program, *options); });
+                         Logs);
   command.AddOption("trial", options->trial, "EXPERIMENT/TRIAL or EXPERIMENT/INDEX of the trial");
   command.AddFlag("--follow,-f", options->follow, "Follows the log until the trial ends");
   command.AddOption("--tail N", options->tail, "Shows only the last N existing lines")

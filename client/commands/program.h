@@ -8,6 +8,7 @@
 #include <optional>
 #include <ostream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -119,6 +120,17 @@ class Program {
   using Action = std::function<absl::StatusOr<int>()>;
   Command AddCommand(Command parent, const std::string& name, const std::string& description,
                      const std::string& group, const std::string& examples, Action action);
+  // The same for a command that is `run` with its options, which live as long as the command line.
+  template <typename Options>
+  std::pair<Command, std::shared_ptr<Options>> AddCommand(
+      Command parent, const std::string& name, const std::string& description,
+      const std::string& group, const std::string& examples,
+      absl::StatusOr<int> (*run)(Program&, const Options&)) {
+    auto options = std::make_shared<Options>();
+    return {AddCommand(parent, name, description, group, examples,
+                       [this, options, run] { return run(*this, *options); }),
+            options};
+  }
   // Add common options: server address and credentials; these and --data_dir; --output.
   void AddServerOption(Command command);
   void AddServerOrDataDirOptions(Command command);

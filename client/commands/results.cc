@@ -1,5 +1,4 @@
 // `lengthwise results EXPERIMENT`: prints accuracy by length, or next to a published table.
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -51,15 +50,14 @@ absl::StatusOr<int> Results(Program& program, const ResultsOptions& options) {
 }  // namespace
 
 void AddResults(Command root, Program& program) {
-  auto options = std::make_shared<ResultsOptions>();
-  const Command command = program.AddCommand(
+  const auto [command, options] = program.AddCommand(
       root, "results", "Prints accuracy by length, or next to a paper's table", kServerGroup,
       "lengthwise results quickstart-1\n"
       "lengthwise results quickstart --data_dir ~/.local/share/lengthwise/runs\n"
       "lengthwise results quickstart-1 --intervals --output csv > accuracies.csv\n"
       "lengthwise results table1 --compare randomized_pe/table_1\n"
       "lengthwise results table1 --compare randomized_pe/table_4 --output latex > table4.tex",
-      [&program, options] { return Results(program, *options); });
+      Results);
   command.AddOption("[experiment]", options->experiment,
                     "Name of the experiment, or of its specification");
   command.AddFlag("--intervals", options->intervals,

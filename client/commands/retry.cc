@@ -1,6 +1,4 @@
 // `lengthwise retry EXPERIMENT|TRIAL`: requeues failed or cancelled trials.
-#include <memory>
-
 #include "absl/strings/str_cat.h"
 #include "client/commands/commands.h"
 #include "client/display/numbers.h"
@@ -72,13 +70,12 @@ absl::StatusOr<int> Retry(Program& program, const RetryOptions& options) {
 }  // namespace
 
 void AddRetry(Command root, Program& program) {
-  auto options = std::make_shared<RetryOptions>();
-  const Command command =
+  const auto [command, options] =
       program.AddCommand(root, "retry", "Requeues failed or cancelled trials", kServerGroup,
                          "lengthwise retry quickstart-1\n"
                          "lengthwise retry quickstart-1 --failed --cancelled\n"
                          "lengthwise retry quickstart-1/0",
-                         [&program, options] { return Retry(program, *options); });
+                         Retry);
   command.AddOption("name", options->name, "EXPERIMENT, EXPERIMENT/TRIAL or EXPERIMENT/INDEX");
   command.AddFlag("--failed", options->failed, "Requeues failed trials (the default)");
   command.AddFlag("--cancelled", options->cancelled,

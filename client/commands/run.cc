@@ -194,13 +194,12 @@ absl::StatusOr<int> Run(Program& program, const RunOptions& options) {
 }  // namespace
 
 void AddRun(Command root, Program& program) {
-  auto options = std::make_shared<RunOptions>();
-  const Command command = program.AddCommand(
+  const auto [command, options] = program.AddCommand(
       root, "run", "Trains an experiment on this machine and prints its results", kEmbeddedGroup,
       "lengthwise run experiments/quickstart.yaml\n"
       "lengthwise run experiments/quickstart.yaml --device cuda:0 --data_dir /tmp/runs\n"
       "lengthwise run quickstart-1    # resumes an interrupted experiment",
-      [&program, options] { return Run(program, *options); });
+      Run);
   command.AddOption("spec", options->specification,
                     "A file that ends in .yaml, .yml, .json, .textproto or .txtpb; - reads YAML or "
                     "JSON from standard input; an installed specification (quickstart); or the "

@@ -1,7 +1,6 @@
 // `lengthwise sample TASK`: prints examples of a task.
 #include <algorithm>
 #include <cmath>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -336,13 +335,12 @@ absl::StatusOr<int> Sample(Program& program, const SampleOptions& options) {
 }  // namespace
 
 void AddSample(Command root, Program& program) {
-  auto options = std::make_shared<SampleOptions>();
-  const Command command = program.AddCommand(
+  const auto [command, options] = program.AddCommand(
       root, "sample", "Prints examples of a task", kOfflineGroup,
       "lengthwise sample bucket_sort --length 8 --count 3\n"
       "lengthwise sample bucket_sort --length 20 --count 1000 --seed 7 --output json\n"
       "lengthwise sample my.yaml    # of the file of examples that it names",
-      [&program, options] { return Sample(program, *options); });
+      Sample);
   command.AddOption("task", options->task,
                     "A task's name, as `lengthwise tasks` lists them; or a specification whose "
                     "task is a file of examples");

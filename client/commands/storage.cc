@@ -1,5 +1,4 @@
 // `lengthwise storage` and `lengthwise backup`: show and back up the server's data.
-#include <memory>
 #include <string>
 
 #include "absl/strings/str_join.h"
@@ -64,7 +63,15 @@ absl::StatusOr<int> ShowStorage(Program& program) {
   return kSuccess;
 }
 
-absl::StatusOr<int> BackUp(Program& program, const v1::BackUpRequest& request) {
+struct BackUpOptions {
+  std::string name;
+  int32_t keep = 0;
+};
+
+absl::StatusOr<int> BackUp(Program& program, const BackUpOptions& options) {
+  v1::BackUpRequest request;
+  request.set_name(options.name);
+  request.set_keep(options.keep);
   ASSIGN_OR_RETURN(auto connection, program.Connect());
   const auto backup = connection->BackUp(request, [&](const v1::BackUpResponse& response) {
     if (!program.redraws()) return;
@@ -104,20 +111,9 @@ void AddStorage(Command root, Program& program) {
 }
 
 void AddBackup(Command root, Program& program) {
-  struct Options {
-    std::string name;
-    int32_t keep = 0;
-  };
-  auto options = std::make_shared<Options>();
-  const Command command = program.AddCommand(
+  const auto [command, options] = program.AddCommand(
       root, "backup", "Backs up the server's data while it runs", kServerGroup,
-      "lengthwise backup\nlengthwise backup --keep 7\nlengthwise backup before-upgrade",
-      [&program, options] {
-        v1::BackUpRequest request;
-        request.set_name(options->name);
-        request.set_keep(options->keep);
-        return BackUp(program, request);
-      });
+      "lengthwise backup\nlengthwise backup --keep 7\nlengthwise backup before-upgrade", BackUp);
   command.AddOption("[name]", options->name, "Backup name (default: timestamp)");
   command
       .AddOption(

@@ -1,6 +1,4 @@
 // `lengthwise submit SPEC`.
-#include <memory>
-
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "client/commands/commands.h"
@@ -44,7 +42,7 @@ absl::StatusOr<int> DryRun(Program& program, const SubmitOptions& options,
   return kSuccess;
 }
 
-absl::StatusOr<int> Submit(Program& program, SubmitOptions options) {
+absl::StatusOr<int> Submit(Program& program, const SubmitOptions& options) {
   if (options.watch && program.output == "csv") {
     return absl::InvalidArgumentError("--output: got \"csv\", --watch prints table or json");
   }
@@ -95,12 +93,11 @@ absl::StatusOr<int> Submit(Program& program, SubmitOptions options) {
 }  // namespace
 
 void AddSubmit(Command root, Program& program) {
-  auto options = std::make_shared<SubmitOptions>();
-  const Command command =
+  const auto [command, options] =
       program.AddCommand(root, "submit", "Submits a specification to a server", kServerGroup,
                          "lengthwise submit experiments/quickstart.yaml --watch\n"
                          "lengthwise submit experiments/quickstart.yaml --dry_run",
-                         [&program, options] { return Submit(program, *options); });
+                         Submit);
   command.AddOption("spec", options->path,
                     "A file that ends in .yaml, .yml, .json, .textproto or .txtpb; - reads YAML or "
                     "JSON from standard input; or an installed specification (quickstart)");
