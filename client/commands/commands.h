@@ -27,16 +27,11 @@ void AddCatalogueCommands(Command root, Program& program);
 void AddSubmit(Command root, Program& program);
 void AddWatch(Command root, Program& program);
 void AddResults(Command root, Program& program);
-void AddPlot(Command root, Program& program);
-void AddWeb(Command root, Program& program);
-void AddReport(Command root, Program& program);
-void AddExport(Command root, Program& program);
-void AddPublish(Command root, Program& program);
-void AddCompare(Command root, Program& program);
+// Adds the commands of the Python package: plot, web, report, publish, export, compare, analyze.
+void AddPython(Command root, Program& program);
 void AddAttention(Command root, Program& program);
 void AddErrors(Command root, Program& program);
 void AddPredict(Command root, Program& program);
-void AddAnalyze(Command root, Program& program);
 void AddEvaluate(Command root, Program& program);
 void AddExtend(Command root, Program& program);
 void AddList(Command root, Program& program);
@@ -66,14 +61,12 @@ void AddMan(Command root, Program& program);
 
 // In the order in which `lengthwise --help` lists them.
 inline constexpr void (*kCommands[])(Command, Program&) = {
-    AddRun,        AddValidate, AddCheck,   AddSample,   AddCatalogueCommands,
-    AddSubmit,     AddWatch,    AddResults, AddPlot,     AddWeb,
-    AddReport,     AddPublish,  AddExport,  AddCompare,  AddAnalyze,
-    AddAttention,  AddErrors,   AddPredict, AddEvaluate, AddExtend,
-    AddList,       AddShow,     AddLogs,    AddCancel,   AddRetry,
-    AddDelete,     AddHandOver, AddWorkers, AddQueue,    AddStorage,
-    AddBackup,     AddAuth,     AddConfig,  AddDoctor,   AddMan,
-    AddCompletion,
+    AddRun,      AddValidate, AddCheck,    AddSample,  AddCatalogueCommands,
+    AddSubmit,   AddWatch,    AddResults,  AddPython,  AddAttention,
+    AddErrors,   AddPredict,  AddEvaluate, AddExtend,  AddList,
+    AddShow,     AddLogs,     AddCancel,   AddRetry,   AddDelete,
+    AddHandOver, AddWorkers,  AddQueue,    AddStorage, AddBackup,
+    AddAuth,     AddConfig,   AddDoctor,   AddMan,     AddCompletion,
 };
 
 // Starts `lengthwise web` on a server without credentials, and prints the page's address, that of
@@ -85,10 +78,6 @@ absl::StatusOr<std::unique_ptr<platform::ChildProcess>> StartWeb(Program& progra
 // Parses the time of an option: "90d", or a format of absl::ParseDuration ("12h").
 // INVALID_ARGUMENT if it is none or negative.
 absl::StatusOr<absl::Duration> ParseTime(const std::string& option, const std::string& text);
-
-// Adds a command of python/lengthwise/commands/definitions.json.
-void AddPythonCommand(Command root, Program& program, const std::string& name,
-                      Program::Action action);
 
 // Names of the figures that `lengthwise plot` draws.
 std::vector<std::string> FigureNames();

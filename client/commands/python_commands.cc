@@ -1,6 +1,8 @@
 // The commands that the Python package runs. Their help and options stand in
 // python/lengthwise/commands/definitions.json, of which Python makes its own command line.
 #include <algorithm>
+#include <cstdlib>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,6 +12,7 @@
 #include "absl/strings/str_replace.h"
 #include "client/commands/commands.h"
 #include "client/commands/python_program.h"
+#include "client/connection/private_service.h"
 #include "client/display/chart.h"
 #include "client/display/terminal.h"
 #include "nlohmann/json.hpp"
@@ -105,42 +108,16 @@ absl::StatusOr<int> Plot(Program& program) {
   return kSuccess;
 }
 
-}  // namespace
-
-std::vector<std::string> FigureNames() { return Keys(Definition("plot")["figures"]); }
-
-void AddPythonCommand(Command root, Program& program, const std::string& name,
-                      Program::Action action) {
-  const Json& definition = Definition(name);
-  const std::string examples =
-      absl::StrReplaceAll(Joined(definition["examples"]), {{"{figures}", FigureList()}});
-  const Command command = program.AddCommand(root, name, definition["help"].get<std::string>(),
-                                             kServerGroup, examples, std::move(action));
-  AddOptions(command, definition);
-  AddCommonOptions(command, program, definition);
-}
-
-void AddPlot(Command root, Program& program) {
-  AddPythonCommand(root, program, "plot", [&program] { return Plot(program); });
-}
-
-void AddReport(Command root, Program& program) {
-  AddPythonCommand(root, program, "report", [&program] { return RunCommand(program, {"report"}); });
-}
-
-void AddPublish(Command root, Program& program) {
-  AddPythonCommand(root, program, "publish", [&program] {
-    return RunCommand(program, {"export", "--format=site"});
-  });
-}
-
-void AddExport(Command root, Program& program) {
-  AddPythonCommand(root, program, "export", [&program] { return RunCommand(program, {"export"}); });
-}
-
-void AddCompare(Command root, Program& program) {
-  AddPythonCommand(root, program, "compare",
-                   [&program] { return RunCommand(program, {"compare"}); });
+// Shows experiments in a browser.
+absl::StatusOr<int> Web(Program& program) {
+  program.ChooseDirectoryToRead();
+  if (program.data_dir.empty()) return program.RunPython(program.Given({"web"}));
+  // The page outlives the server of a run: Python asks it, and then its own.
+  ASSIGN_OR_RETURN(const std::string server,
+                   FindProgram("lengthwise_server", "server", "LENGTHWISE_SERVER_BINARY"));
+  setenv("LENGTHWISE_SERVER_BINARY", server.c_str(), 1);
+  return program.RunPython(program.Given({"web", absl::StrCat("--data_dir=", program.data_dir)}),
+                           /*asks_server=*/false);
 }
 
 void AddAnalyze(Command root, Program& program) {
@@ -161,6 +138,42 @@ void AddAnalyze(Command root, Program& program) {
     AddOptions(command, analysis);
     AddCommonOptions(command, program, definition);
   }
+}
+
+}  // namespace
+
+std::vector<std::string> FigureNames() { return Keys(Definition("plot")["figures"]); }
+
+absl::StatusOr<std::unique_ptr<platform::ChildProcess>> StartWeb(Program& program,
+                                                                 const std::string& server,
+                                                                 const std::string& experiment) {
+  std::string address;
+  ASSIGN_OR_RETURN(auto page, StartPython({"web", absl::StrCat("--show=", experiment)},
+                                          {.server = server}, address));
+  // What follows the address is about Ctrl-C, which here ends the run.
+  (program.output_is_table() ? program.out() : program.err())
+      << address.substr(0, address.find(' ')) << "    read-only; ends with the run\n"
+      << std::flush;
+  return page;
+}
+
+void AddPython(Command root, Program& program) {
+  const auto add = [&](const std::string& name, Program::Action action) {
+    const Json& definition = Definition(name);
+    const std::string examples =
+        absl::StrReplaceAll(Joined(definition["examples"]), {{"{figures}", FigureList()}});
+    const Command command = program.AddCommand(root, name, definition["help"].get<std::string>(),
+                                               kServerGroup, examples, std::move(action));
+    AddOptions(command, definition);
+    AddCommonOptions(command, program, definition);
+  };
+  add("plot", [&program] { return Plot(program); });
+  add("web", [&program] { return Web(program); });
+  add("report", [&program] { return RunCommand(program, {"report"}); });
+  add("publish", [&program] { return RunCommand(program, {"export", "--format=site"}); });
+  add("export", [&program] { return RunCommand(program, {"export"}); });
+  add("compare", [&program] { return RunCommand(program, {"compare"}); });
+  AddAnalyze(root, program);
 }
 
 }  // namespace lengthwise::client
