@@ -46,7 +46,7 @@ std::string Marked(const v1::Answer& answer) {
   return platform::PrintableLine(absl::StrJoin(symbols, answer.separator()));
 }
 
-void Write(Program& program, const std::vector<v1::Answer>& answers) {
+int Write(Program& program, const std::vector<v1::Answer>& answers) {
   Records records{.columns = {"length", "sequence", "input", "expected", "given", "wrong"}};
   Table table({{.header = "sequence", .align = Table::Align::kRight},
                {.header = "input", .shrinks_to = 10},
@@ -61,8 +61,7 @@ void Write(Program& program, const std::vector<v1::Answer>& answers) {
     table.AddRow({absl::StrCat(answer.sequence() + 1), platform::PrintableLine(answer.input()),
                   platform::PrintableLine(expected), Marked(answer)});
   }
-  if (!program.output_is_table()) return program.Write(records);
-  program.out() << table.Render(program.width(), program.palette());
+  return program.output_is_table() ? program.Write(table) : program.Write(records);
 }
 
 absl::StatusOr<int> Errors(Program& program, const AnswerOptions& options) {
@@ -95,8 +94,7 @@ absl::StatusOr<int> Errors(Program& program, const AnswerOptions& options) {
                   << " is answered without a mistake.\n";
     return kSuccess;
   }
-  Write(program, answers);
-  return kSuccess;
+  return Write(program, answers);
 }
 
 absl::StatusOr<int> Predict(Program& program, const AnswerOptions& options) {
@@ -112,10 +110,9 @@ absl::StatusOr<int> Predict(Program& program, const AnswerOptions& options) {
   const std::string given = absl::StrJoin(answer.given(), answer.separator());
   if (program.output_is_table()) {
     program.out() << platform::PrintableLine(given) << "\n";
-  } else {
-    program.Write({.columns = {"input", "given"}, .rows = {{answer.input(), given}}});
+    return kSuccess;
   }
-  return kSuccess;
+  return program.Write(Records{.columns = {"input", "given"}, .rows = {{answer.input(), given}}});
 }
 
 void AddCommon(Command command, Program& program, AnswerOptions& options) {

@@ -72,8 +72,7 @@ absl::StatusOr<int> ListTokens(Program& program) {
                               FormatUtcTime(ToTime(token.create_time())),
                               FormatUtcTime(ToTime(token.expire_time())), token.maker()});
     }
-    program.Write(records);
-    return kSuccess;
+    return program.Write(records);
   }
   if (list.tokens().empty()) {
     program.out() << "No tokens.\n";
@@ -92,8 +91,7 @@ absl::StatusOr<int> ListTokens(Program& program) {
          over ? Table::Cell(absl::StrCat(FormatDay(token.expire_time()), ", over"), Paint::kRed)
               : Table::Cell(FormatDay(token.expire_time()))});
   }
-  program.out() << table.Render(program.width(), program.palette());
-  return kSuccess;
+  return program.Write(table);
 }
 
 struct RevokeOptions {
@@ -128,10 +126,9 @@ absl::StatusOr<int> WhoAmI(Program& program) {
   const std::string until =
       caller.has_expire_time() ? FormatUtcTime(ToTime(caller.expire_time())) : "";
   if (!program.output_is_table()) {
-    program.Write(
+    return program.Write(
         {.columns = {"server", "principal", "role", "expire_time"},
          .rows = {{connection->address(), caller.principal(), RoleName(caller.role()), until}}});
-    return kSuccess;
   }
   program.out() << caller.principal() << " (" << RoleName(caller.role()) << ") at "
                 << connection->address()

@@ -144,7 +144,7 @@ void PrintAll(Program& program, const std::string& kind, const std::vector<Liste
     cells.emplace_back(FirstSentence(listed.entry->documentation));
     table.AddRow(std::move(cells));
   }
-  program.out() << table.Render(program.width(), program.palette());
+  program.Write(table);
 }
 
 void PrintOne(Program& program, const Listed& listed) {

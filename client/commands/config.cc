@@ -18,8 +18,7 @@ absl::StatusOr<int> Show(Program& program, const rpc::Settings& settings) {
       const rpc::Setting& setting = settings[kind.name];
       records.rows.push_back({kind.name, setting.value, setting.origin});
     }
-    program.Write(records);
-    return kSuccess;
+    return program.Write(records);
   }
   Table table({{.header = "setting"},
                {.header = "value", .shrinks_to = 16},
@@ -29,7 +28,7 @@ absl::StatusOr<int> Show(Program& program, const rpc::Settings& settings) {
     table.AddRow({Table::Cell(kind.name, Paint::kBold), setting.value.empty() ? "–" : setting.value,
                   setting.origin});
   }
-  program.out() << table.Render(program.width(), program.palette());
+  program.Write(table);
   const std::string file = rpc::SettingsFile(getenv);
   if (settings.file.empty() && !file.empty()) {
     program.out() << program.Wrapped("There is no configuration file; its place is " + file + ".")

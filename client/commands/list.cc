@@ -27,8 +27,7 @@ absl::StatusOr<int> ListUsage(Program& program, const std::string& owner) {
     records.rows.push_back({one.owner(), one.experiments(), one.bytes(), one.trials(), one.steps(),
                             one.worker_seconds()});
   }
-  program.Write(records);
-  return kSuccess;
+  return program.Write(records);
 }
 
 absl::StatusOr<int> List(Program& program, size_t limit, const std::string& owner) {
@@ -46,8 +45,7 @@ absl::StatusOr<int> List(Program& program, size_t limit, const std::string& owne
            int64_t{counts.queued()}, int64_t{counts.running()}, int64_t{counts.succeeded()},
            int64_t{counts.failed()}, int64_t{counts.cancelled()}});
     }
-    program.Write(records);
-    return kSuccess;
+    return program.Write(records);
   }
   if (experiments.empty() && !owner.empty()) {
     program.out() << platform::PrintableLine(owner)
@@ -76,7 +74,7 @@ absl::StatusOr<int> List(Program& program, size_t limit, const std::string& owne
          experiment.owner(), FormatCount(AllTrials(counts)),
          Table::Cell(DescribeCounts(counts), paint), experiment.specification().description()});
   }
-  program.out() << table.Render(program.width(), program.palette());
+  program.Write(table);
   TellPause(program, pause);
   return kSuccess;
 }
@@ -96,7 +94,7 @@ void PrintUsage(Program& program, const std::vector<v1::OwnerUsage>& owners) {
                   FormatBytes(one.bytes()), FormatCount(one.trials()), FormatCount(one.steps()),
                   FormatClock(absl::Seconds(one.worker_seconds()))});
   }
-  program.out() << table.Render(program.width(), program.palette());
+  program.Write(table);
 }
 
 void AddList(Command root, Program& program) {

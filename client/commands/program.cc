@@ -205,8 +205,14 @@ std::string Program::WhereArguments() const {
   return text;
 }
 
-void Program::Write(const Records& records) {
+int Program::Write(const Records& records) {
   WriteRecords(records, output == "csv" ? RecordFormat::kCsv : RecordFormat::kJson, out_);
+  return kSuccess;
+}
+
+int Program::Write(const Table& table) {
+  out_ << table.Render(width(), palette());
+  return kSuccess;
 }
 
 int Program::Run() {

@@ -16,6 +16,7 @@
 #include "client/connection/connection.h"
 #include "client/connection/private_service.h"
 #include "client/display/records.h"
+#include "client/display/table.h"
 #include "client/display/terminal.h"
 #include "command_line/definition.h"
 #include "rpc/settings.h"
@@ -110,8 +111,10 @@ class Program {
   // The directory that ConnectToRead would use without any option; empty if it asks a server.
   std::string DirectoryReadByDefault() const;
 
-  // Writes records in the format of --output (json or csv).
-  void Write(const Records& records);
+  // Writes records in the format of --output (json or csv), or a table. Returns kSuccess, with which
+  // most commands then end.
+  int Write(const Records& records);
+  int Write(const Table& table);
 
   // Runs the chosen command, prints its error if any, and returns the exit code.
   int Run();

@@ -71,9 +71,7 @@ absl::StatusOr<int> SamplePuzzles(Program& program, const SampleOptions& options
       table.AddRow({task.Format(tokens), absl::StrCat(answer + 1), task.conditions()[condition]});
     }
   }
-  if (program.output_is_table()) {
-    program.out() << table.Render(program.width(), program.palette());
-  }
+  if (program.output_is_table()) program.Write(table);
   return kSuccess;
 }
 
@@ -120,7 +118,7 @@ absl::StatusOr<int> SampleNumbers(Program& program, const SampleOptions& options
     }
   }
   if (program.output_is_table()) {
-    program.out() << table.Render(program.width(), program.palette());
+    program.Write(table);
     if (const std::optional<double> bound = task.InDomainProbabilityBound(domain)) {
       // Rounded up, because it is an upper bound.
       const double unit = std::pow(10, std::floor(std::log10(*bound)) - 1);
@@ -155,9 +153,7 @@ absl::StatusOr<int> SampleText(Program& program, const SampleOptions& options,
       table.AddRow({prompt, answer});
     }
   }
-  if (program.output_is_table()) {
-    program.out() << table.Render(program.width(), program.palette());
-  }
+  if (program.output_is_table()) program.Write(table);
   return kSuccess;
 }
 
@@ -246,12 +242,7 @@ absl::StatusOr<int> SampleFiles(Program& program, const SampleOptions& options) 
                      "sample ",
                      resolved.grid.specification.tasks(0).name(), "`"));
   }
-  if (program.output_is_table()) {
-    program.out() << table.Render(program.width(), program.palette());
-  } else {
-    program.Write(records);
-  }
-  return kSuccess;
+  return program.output_is_table() ? program.Write(table) : program.Write(records);
 }
 
 absl::StatusOr<int> Sample(Program& program, const SampleOptions& options) {
@@ -328,8 +319,7 @@ absl::StatusOr<int> Sample(Program& program, const SampleOptions& options) {
     for (auto& row : rows) row.pop_back();
   }
   for (auto& row : rows) table.AddRow(std::move(row));
-  program.out() << table.Render(program.width(), program.palette());
-  return kSuccess;
+  return program.Write(table);
 }
 
 }  // namespace

@@ -107,8 +107,7 @@ absl::StatusOr<int> ShowExperiment(Program& program, Connection& connection,
     ASSIGN_OR_RETURN(losses, FinalLosses(connection, experiment.name(), trials[0].specification()));
   }
   if (program.output == "csv") {
-    program.Write(TrialRecords(trials, losses));
-    return kSuccess;
+    return program.Write(TrialRecords(trials, losses));
   }
   if (program.output == "json") {
     ASSIGN_OR_RETURN(const auto json, MessageJson(experiment));
@@ -179,8 +178,7 @@ absl::StatusOr<int> ShowExperiment(Program& program, Connection& connection,
          seen, unseen, scored ? FormatClock(absl::Seconds(outcome.training_seconds())) : "–",
          trial.worker(), succeeded ? "" : trial.reason()});
   }
-  program.out() << table.Render(program.width(), program.palette());
-  return kSuccess;
+  return program.Write(table);
 }
 
 // Prints one line for each state change: time, state, worker and reason.
@@ -207,15 +205,14 @@ void ShowHistory(Program& program, Connection& connection, const v1::Trial& tria
                   absl::StrCat(StateWord(change.from()), " → ", StateWord(change.to())),
                   change.actor(), change.reason()});
   }
-  program.out() << table.Render(program.width(), program.palette());
+  program.Write(table);
 }
 
 absl::StatusOr<int> ShowTrial(Program& program, Connection& connection, const v1::Trial& trial) {
   if (program.output == "csv") {
     ASSIGN_OR_RETURN(const Losses losses,
                      FinalLosses(connection, trial.name(), trial.specification()));
-    program.Write(TrialRecords({trial}, losses));
-    return kSuccess;
+    return program.Write(TrialRecords({trial}, losses));
   }
   if (program.output == "json") {
     ASSIGN_OR_RETURN(auto json, MessageJson(trial));

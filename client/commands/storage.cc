@@ -31,8 +31,7 @@ absl::StatusOr<int> ShowStorage(Program& program) {
     for (const v1::OwnerUsage& owner : storage.usage()) {
       records.rows.push_back({"owner", owner.owner(), owner.bytes(), owner.experiments()});
     }
-    program.Write(records);
-    return kSuccess;
+    return program.Write(records);
   }
   program.out() << program.palette()(Paint::kBold, storage.data_dir()) << "\n"
                 << "  database   " << FormatBytes(storage.database_bytes()) << "\n"
@@ -59,8 +58,7 @@ absl::StatusOr<int> ShowStorage(Program& program) {
     table.AddRow({Table::Cell(backup.name(), Paint::kBold),
                   FormatLocalTime(ToTime(backup.create_time())), FormatBytes(backup.bytes())});
   }
-  program.out() << table.Render(program.width(), program.palette());
-  return kSuccess;
+  return program.Write(table);
 }
 
 struct BackUpOptions {

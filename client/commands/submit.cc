@@ -73,10 +73,9 @@ absl::StatusOr<int> Submit(Program& program, const SubmitOptions& options) {
   if (!created.ok()) return created.status();
   const std::string name = created->experiment().name();
   if (!program.output_is_table() && !options.watch) {
-    program.Write(
+    return program.Write(
         {.columns = {"name", "trials", "packs"},
          .rows = {{name, int64_t{created->trial_count()}, int64_t{created->pack_count()}}}});
-    return kSuccess;
   }
   if (program.output_is_table()) {
     program.out() << "Submitted " << ShortName(name) << ": "

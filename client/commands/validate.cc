@@ -116,8 +116,7 @@ void AddValidate(Command root, Program& program) {
         for (const specification::GridTrial& trial : grid.trials) {
           records.rows.push_back({trial.id, trial.pack->key});
         }
-        program.Write(records);
-        return kSuccess;
+        return program.Write(records);
       });
   command.AddOption("spec", *path,
                     "A file that ends in .yaml, .yml, .json, .textproto or .txtpb; - reads YAML or "

@@ -36,8 +36,7 @@ absl::StatusOr<int> Workers(Program& program) {
            FormatUtcTime(ToTime(worker.last_heartbeat_time())), worker.provenance().kernels(),
            worker.fault(), worker.hold(), worker.clock_ahead_seconds()});
     }
-    program.Write(records);
-    return kSuccess;
+    return program.Write(records);
   }
   if (workers.workers().empty()) {
     program.out() << "No workers yet. Start one: `lengthwise_worker --server "
@@ -79,7 +78,7 @@ absl::StatusOr<int> Workers(Program& program) {
     if (has_kernels) row.emplace_back(worker.provenance().kernels());
     table.AddRow(std::move(row));
   }
-  program.out() << table.Render(program.width(), program.palette());
+  program.Write(table);
   TellPause(program, workers.queue_pause());
   for (const v1::Worker& worker : workers.workers()) {
     if (!worker.hold().empty()) {
