@@ -108,46 +108,54 @@ int InputTokens(const v1::AttentionMap& map, const AttentionView& view) {
                           tokens.begin());
 }
 
+// Draws `rows` x `columns` values in a frame; each place shows the maximum of those that share it.
+// Ticks on the frame mark the row and the column `boundary`; 0: none.
+template <typename Number>
+std::string Draw(const std::vector<Number>& values, int rows, int columns, Number smallest,
+                 Number largest, int boundary, int width, bool greys) {
+  const Scale scale = FitScale(columns, width);
+  const int frame = (columns + scale.columns - 1) / scale.columns * scale.characters;
+  const int tick = boundary / scale.columns * scale.characters;
+  std::string text = FrameLine("┌", "┬", "┐", frame, tick);
+  Shading shading(greys);
+  for (int row = 0; row < rows; row += scale.rows) {
+    const bool ticked =
+        boundary > 0 && boundary < rows && row / scale.rows == boundary / scale.rows;
+    text += ticked ? "├" : "│";
+    for (int column = 0; column < columns; column += scale.columns) {
+      Number shown = smallest;
+      for (int r = row; r < std::min(row + scale.rows, rows); ++r) {
+        for (int c = column; c < std::min(column + scale.columns, columns); ++c) {
+          shown = std::max(shown, values[static_cast<size_t>(r) * columns + c]);
+        }
+      }
+      shading.Add(shown, smallest, largest, scale.characters, text);
+    }
+    shading.End(text);
+    text += ticked ? "┤\n" : "│\n";
+  }
+  return text + FrameLine("└", "┴", "┘", frame, tick);
+}
+
 std::string RenderLayer(const v1::AttentionMap& map, int layer, const AttentionView& view,
                         int width, const Palette& palette) {
   const int tokens = map.tokens_size();
-  const Scale scale = FitScale(tokens, width);
-  const int columns = (tokens + scale.columns - 1) / scale.columns;
-  const int rows = (tokens + scale.rows - 1) / scale.rows;
   const AttentionProbabilities probabilities(map);
-  std::vector<float> places(static_cast<size_t>(columns) * rows, 0);
+  std::vector<float> values;
   float darkest = 0;
   for (int query = 0; query < tokens; ++query) {
     for (int key = 0; key < tokens; ++key) {
-      float& place =
-          places[static_cast<size_t>(query / scale.rows) * columns + key / scale.columns];
-      place = std::max(place, Largest(probabilities, map, layer, view, query, key));
-      darkest = std::max(darkest, place);
+      values.push_back(Largest(probabilities, map, layer, view, query, key));
+      darkest = std::max(darkest, values.back());
     }
   }
   const std::string heads = view.head > 0 ? absl::StrCat("head ", view.head, " of ", map.heads())
                                           : absl::StrCat("maximum over ", map.heads(), " heads");
-  std::string text =
-      absl::StrCat(palette(Paint::kBold, absl::StrCat("layer ", layer + 1, " of ", map.layers())),
-                   ", ", heads, ", ", Legend(darkest, palette.enabled()), "\n");
-  const int width_of_grid = columns * scale.characters;
-  const int inputs = InputTokens(map, view);
-  const int output_column = inputs / scale.columns * scale.characters;
-  const int output_row = inputs / scale.rows;
-  absl::StrAppend(&text, FrameLine("┌", "┬", "┐", width_of_grid, output_column));
-  for (int row = 0; row < rows; ++row) {
-    const bool tick = row == output_row && inputs < tokens;
-    absl::StrAppend(&text, tick ? "├" : "│");
-    Shading shading(palette.enabled());
-    for (int column = 0; column < columns; ++column) {
-      shading.Add(places[static_cast<size_t>(row) * columns + column], 0.0F, darkest,
-                  scale.characters, text);
-    }
-    shading.End(text);
-    absl::StrAppend(&text, tick ? "┤\n" : "│\n");
-  }
-  absl::StrAppend(&text, FrameLine("└", "┴", "┘", width_of_grid, output_column));
-  return text;
+  return absl::StrCat(
+      palette(Paint::kBold, absl::StrCat("layer ", layer + 1, " of ", map.layers())), ", ", heads,
+      ", ", Legend(darkest, palette.enabled()), "\n",
+      Draw(values, tokens, tokens, 0.0F, darkest, InputTokens(map, view), width,
+           palette.enabled()));
 }
 
 }  // namespace
@@ -194,33 +202,15 @@ std::string RenderAttention(const v1::AttentionMap& map, const AttentionView& vi
 
 std::string RenderGrid(const NumberGrid& grid, int width, const Palette& palette) {
   const auto [smallest, largest] = std::minmax_element(grid.values.begin(), grid.values.end());
-  const Scale scale = FitScale(static_cast<int>(grid.columns), width);
-  const int64_t across = scale.columns, down = scale.rows;
   std::string legend;
   for (const char* shade : kShades) legend += shade;
   // Adding 0.0 turns -0 into 0.
-  std::string text = absl::StrCat(palette(Paint::kBold, grid.title), ", ",
-                                  absl::StrFormat("%.4g ", *smallest + 0.0), legend,
-                                  absl::StrFormat(" %.4g", *largest + 0.0), "; rows ",
-                                  grid.row_name, ", columns ", grid.column_name, "\n");
-  const auto frame = static_cast<int>((grid.columns + across - 1) / across) * scale.characters;
-  text += FrameLine("┌", "", "┐", frame, 0);
-  Shading shading(/*greys=*/false);
-  for (int64_t row = 0; row < grid.rows; row += down) {
-    text += "│";
-    for (int64_t column = 0; column < grid.columns; column += across) {
-      double shown = *smallest;
-      for (int64_t r = row; r < std::min(row + down, grid.rows); ++r) {
-        for (int64_t c = column; c < std::min(column + across, grid.columns); ++c) {
-          shown = std::max(shown, grid.values[static_cast<size_t>(r * grid.columns + c)]);
-        }
-      }
-      shading.Add(shown, *smallest, *largest, scale.characters, text);
-    }
-    text += "│\n";
-  }
-  text += FrameLine("└", "", "┘", frame, 0);
-  return text;
+  return absl::StrCat(palette(Paint::kBold, grid.title), ", ",
+                      absl::StrFormat("%.4g ", *smallest + 0.0), legend,
+                      absl::StrFormat(" %.4g", *largest + 0.0), "; rows ", grid.row_name,
+                      ", columns ", grid.column_name, "\n",
+                      Draw(grid.values, static_cast<int>(grid.rows), static_cast<int>(grid.columns),
+                           *smallest, *largest, /*boundary=*/0, width, /*greys=*/false));
 }
 
 }  // namespace lengthwise::client
