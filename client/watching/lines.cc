@@ -206,12 +206,6 @@ std::string Headline(const ExperimentView& view, const LiveLinesOptions& options
   return absl::StrCat(line, Truncate(details, options.width - DisplayWidth(line)));
 }
 
-v1::TrialCounts Count(const std::vector<const TrialView*>& trials) {
-  v1::TrialCounts counts;
-  for (const TrialView* trial : trials) CountTrials(trial->state, 1, counts);
-  return counts;
-}
-
 // Sort key when there is no room for all trials; smaller values come first.
 int Urgency(const TrialView& trial) {
   switch (trial.state) {
@@ -272,26 +266,23 @@ std::vector<std::string> LiveLines(const ExperimentView& view, const LiveLinesOp
   const bool columns = room >= 4 && !shown.empty();
   if (columns) --room;
   if (room == 0) return lines;
-  std::vector<const TrialView*> hidden;
+  v1::TrialCounts hidden;
   if (shown.size() > room) {
     std::stable_sort(shown.begin(), shown.end(), [](const TrialView* a, const TrialView* b) {
       if (Urgency(*a) != Urgency(*b)) return Urgency(*a) < Urgency(*b);
       return Urgency(*a) == 2 && a->end_time > b->end_time;
     });
-    hidden.assign(shown.begin() + static_cast<std::ptrdiff_t>(room) - 1, shown.end());
-    shown.resize(room - 1);
+    for (; shown.size() >= room; shown.pop_back()) CountTrials(shown.back()->state, 1, hidden);
   }
   const Layout layout = ChooseLayout(view, shown, options);
   if (columns) lines.push_back(Columns(layout, palette));
   for (const TrialView* trial : shown) {
     lines.push_back(TrialLine(*trial, layout, options, palette));
   }
-  if (!hidden.empty()) {
-    lines.push_back(
-        palette(Paint::kDim,
-                Truncate(absl::StrCat("  and ", FormatCount(static_cast<int64_t>(hidden.size())),
-                                      " more: ", DescribeCounts(Count(hidden))),
-                         options.width)));
+  if (AllTrials(hidden) > 0) {
+    const std::string rest =
+        absl::StrCat("  and ", FormatCount(AllTrials(hidden)), " more: ", DescribeCounts(hidden));
+    lines.push_back(palette(Paint::kDim, Truncate(rest, options.width)));
   }
   return lines;
 }
@@ -299,23 +290,12 @@ std::vector<std::string> LiveLines(const ExperimentView& view, const LiveLinesOp
 namespace {
 
 std::string Change(const v1::StateChange& change) {
-  switch (change.to()) {
-    case v1::QUEUED:
-      return "queued";
-    case v1::RUNNING:
-      return change.resumed_from_step() > 0
-                 ? absl::StrCat("resumed from step ", FormatCount(change.resumed_from_step()),
-                                " on ", change.worker())
-                 : absl::StrCat("started on ", change.worker());
-    case v1::SUCCEEDED:
-      return "done";
-    case v1::FAILED:
-      return "failed";
-    case v1::CANCELLED:
-      return "cancelled";
-    default:
-      return "changed its state";
-  }
+  if (change.to() == v1::SUCCEEDED) return "done";
+  if (change.to() != v1::RUNNING) return StateWord(change.to());
+  return change.resumed_from_step() > 0
+             ? absl::StrCat("resumed from step ", FormatCount(change.resumed_from_step()), " on ",
+                            change.worker())
+             : absl::StrCat("started on ", change.worker());
 }
 
 std::string Accuracies(const TrialView& trial, const TrialView::Accuracy& accuracy) {
