@@ -156,13 +156,6 @@ absl::Status MayWrite(const absl::Status& locked) {
                    "`lengthwise report`"));
 }
 
-absl::Status CheckNoBackup(const std::string& data_dir) {
-  if (!platform::IsBackup(data_dir)) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrCat(data_dir, " is a backup; restore it first: `lengthwise_server --restore ",
-                   platform::ShellWord(data_dir), " --data_dir NEW`"));
-}
-
 // Waits until a lock can be had. FAILED_PRECONDITION at the deadline.
 absl::StatusOr<std::unique_ptr<platform::FileLock>> WaitForLock(
     absl::StatusOr<std::unique_ptr<platform::FileLock>> (*lock)(const std::string& path),
@@ -225,7 +218,6 @@ absl::Status RunningServer::Check() const {
 
 absl::StatusOr<std::optional<RunningServer>> FindRunningServer(const std::string& data_dir,
                                                                absl::Duration patience) {
-  RETURN_IF_ERROR(CheckNoBackup(data_dir));
   const std::string lock = LockOf(data_dir);
   const absl::Time deadline = absl::Now() + patience;
   while (true) {
@@ -247,7 +239,11 @@ absl::StatusOr<std::optional<RunningServer>> FindRunningServer(const std::string
 
 absl::StatusOr<std::unique_ptr<PrivateService>> PrivateService::Open(const Options& options) {
   const std::string& data_dir = options.data_dir;
-  RETURN_IF_ERROR(CheckNoBackup(data_dir));
+  if (platform::IsBackup(data_dir)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(data_dir, " is a backup; restore it first: `lengthwise_server --restore ",
+                     platform::ShellWord(data_dir), " --data_dir NEW`"));
+  }
   std::unique_ptr<PrivateService> service(new PrivateService(options));
   std::error_code error;
   std::filesystem::create_directories(service->log_directory(), error);

@@ -53,8 +53,8 @@ struct RunningServer {
 // Returns the server that holds a data directory, or nullopt if none does. Waits up to `patience`
 // for one that is starting or stopping. FAILED_PRECONDITION if the holder does not say its address
 // by then, is one of another machine, which the message names, or has a socket that cannot be
-// opened here; if the directory is a backup, or if this user may not write in it. Call it while no
-// other client starts a server there.
+// opened here; or if this user may not write in the directory. Call it while no other client starts
+// a server there.
 absl::StatusOr<std::optional<RunningServer>> FindRunningServer(
     const std::string& data_dir, absl::Duration patience = absl::Seconds(5));
 
@@ -79,8 +79,8 @@ class PrivateService {
 
   // Joins the server that uses the directory, or starts one on a Unix socket of this user and waits
   // until it serves. Errors are those of FindRunningServer; FAILED_PRECONDITION if that server
-  // needs credentials, or if there is none in time. Errors of a started server include the last
-  // lines of its log.
+  // needs credentials, if there is none in time, or if the directory is a backup. Errors of a
+  // started server include the last lines of its log.
   static absl::StatusOr<std::unique_ptr<PrivateService>> Open(const Options& options);
 
   // Stops workers and, if nobody else uses it, a server that was started.
