@@ -48,8 +48,8 @@ void AddQueue(Command root, Program& program);
 // Prints why the queue is paused (ListWorkersResponse.queue_pause), if it is.
 void TellPause(Program& program, const std::string& why);
 
-// Prints a table of what owners have used.
-void PrintUsage(Program& program, const std::vector<v1::OwnerUsage>& owners);
+// Prints a table of what owners have used. Returns kSuccess.
+int PrintUsage(Program& program, const google::protobuf::RepeatedPtrField<v1::OwnerUsage>& owners);
 void AddAuth(Command root, Program& program);
 void AddConfig(Command root, Program& program);
 void AddLogs(Command root, Program& program);

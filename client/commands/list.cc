@@ -16,14 +16,15 @@ namespace {
 
 absl::StatusOr<int> ListUsage(Program& program, const std::string& owner) {
   ASSIGN_OR_RETURN(auto connection, program.ConnectToRead());
-  ASSIGN_OR_RETURN(const auto owners, connection->ListUsage(owner));
-  if (program.output_is_table()) {
-    PrintUsage(program, owners);
-    return kSuccess;
-  }
+  v1::ListExperimentsRequest request;
+  request.set_page_size(1);
+  request.set_owner(owner);
+  request.set_include_usage(true);
+  ASSIGN_OR_RETURN(const auto page, connection->Call<v1::ListExperimentsResponse>(request));
+  if (program.output_is_table()) return PrintUsage(program, page.usage());
   Records records{
       .columns = {"owner", "experiments", "bytes", "trials", "steps", "worker_seconds"}};
-  for (const v1::OwnerUsage& one : owners) {
+  for (const v1::OwnerUsage& one : page.usage()) {
     records.rows.push_back({one.owner(), one.experiments(), one.bytes(), one.trials(), one.steps(),
                             one.worker_seconds()});
   }
@@ -81,7 +82,7 @@ absl::StatusOr<int> List(Program& program, size_t limit, const std::string& owne
 
 }  // namespace
 
-void PrintUsage(Program& program, const std::vector<v1::OwnerUsage>& owners) {
+int PrintUsage(Program& program, const google::protobuf::RepeatedPtrField<v1::OwnerUsage>& owners) {
   const auto right = Table::Align::kRight;
   Table table({{.header = "owner", .shrinks_to = 6},
                {.header = "experiments", .align = right},
@@ -94,7 +95,7 @@ void PrintUsage(Program& program, const std::vector<v1::OwnerUsage>& owners) {
                   FormatBytes(one.bytes()), FormatCount(one.trials()), FormatCount(one.steps()),
                   FormatClock(absl::Seconds(one.worker_seconds()))});
   }
-  program.Write(table);
+  return program.Write(table);
 }
 
 void AddList(Command root, Program& program) {

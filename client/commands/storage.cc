@@ -47,7 +47,7 @@ absl::StatusOr<int> ShowStorage(Program& program) {
   }
   if (!storage.usage().empty()) {
     program.out() << "\n";
-    PrintUsage(program, {storage.usage().begin(), storage.usage().end()});
+    PrintUsage(program, storage.usage());
   }
   if (storage.backups().empty()) return kSuccess;
   program.out() << "\n";

@@ -92,11 +92,6 @@ grpc::ChannelArguments Arguments() {
   return arguments;
 }
 
-// Cannot fail: only credentials can make CreateChannel fail, and a plain channel has none.
-std::shared_ptr<grpc::Channel> PlainChannel(const std::string& address) {
-  return rpc::CreateChannel({.server = address}, Arguments()).value();
-}
-
 std::chrono::system_clock::time_point Deadline(absl::Duration timeout) {
   return std::chrono::system_clock::now() + absl::ToChronoMilliseconds(timeout);
 }
@@ -206,8 +201,10 @@ absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const rpc::ChannelO
   return std::unique_ptr<Connection>(new Connection(channel, options, std::move(made)));
 }
 
-Connection::Connection(const std::string& address, const Options& options)
-    : Connection({.server = address}, options, PlainChannel(address)) {}
+Connection::Connection(const std::string& address)
+    // Cannot fail: only credentials can make CreateChannel fail, and a plain channel has none.
+    : Connection({.server = address}, Options(),
+                 rpc::CreateChannel({.server = address}, Arguments()).value()) {}
 
 Connection::Connection(rpc::ChannelOptions channel_options, const Options& options,
                        std::shared_ptr<grpc::Channel> channel)
@@ -420,15 +417,6 @@ absl::StatusOr<v1::BackUpResponse> Connection::BackUp(
   if (!status.ok()) return ToStatus(status, channel_options_, absl::InfiniteDuration());
   if (!response.complete()) return absl::InternalError("the server did not complete the backup");
   return response;
-}
-
-absl::StatusOr<std::vector<v1::OwnerUsage>> Connection::ListUsage(const std::string& owner) {
-  v1::ListExperimentsRequest request;
-  request.set_page_size(1);
-  request.set_owner(owner);
-  request.set_include_usage(true);
-  ASSIGN_OR_RETURN(const auto page, Call<v1::ListExperimentsResponse>(request));
-  return std::vector<v1::OwnerUsage>(page.usage().begin(), page.usage().end());
 }
 
 std::unique_ptr<Connection::Stream> Connection::Watch(const v1::WatchExperimentRequest& request,

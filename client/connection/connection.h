@@ -46,8 +46,7 @@ class Connection {
   static absl::StatusOr<std::unique_ptr<Connection>> Open(const rpc::ChannelOptions& channel,
                                                           const Options& options);
   // In plain text and without a token; `address` is HOST:PORT.
-  Connection(const std::string& address, const Options& options);
-  explicit Connection(const std::string& address) : Connection(address, Options()) {}
+  explicit Connection(const std::string& address);
 
   const std::string& address() const { return channel_options_.server; }
   // Server address and credentials.
@@ -101,8 +100,6 @@ class Connection {
   absl::StatusOr<v1::BackUpResponse> BackUp(
       const v1::BackUpRequest& request,
       const std::function<void(const v1::BackUpResponse&)>& progress);
-  // What owners have used: all, or `owner` if it is not empty.
-  absl::StatusOr<std::vector<v1::OwnerUsage>> ListUsage(const std::string& owner);
   // One call of WatchExperiment. Next and Finish are for one thread; Cancel is thread-safe.
   class Stream {
    public:

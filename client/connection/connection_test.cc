@@ -154,8 +154,9 @@ TEST(ConnectionTest, RetriesAfterTheServersDelay) {
 
 TEST(ConnectionTest, PatienceHasAnEnd) {
   BusyServer server(1'000'000, absl::Milliseconds(20));
-  Connection connection(server.address(), {.patience = absl::Milliseconds(100)});
-  const auto answer = connection.Call<v1::ListWorkersResponse>(v1::ListWorkersRequest());
+  const auto connection =
+      Connection::Open({.server = server.address()}, {.patience = absl::Milliseconds(100)});
+  const auto answer = (*connection)->Call<v1::ListWorkersResponse>(v1::ListWorkersRequest());
   EXPECT_TRUE(absl::IsResourceExhausted(answer.status()));
   EXPECT_EQ(answer.status().message(), "too many calls");
   EXPECT_LE(server.calls(), 6);
