@@ -1,7 +1,5 @@
 // `lengthwise logs TRIAL`: shows the log lines of workers and server about a trial.
 #include <deque>
-#include <optional>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
@@ -24,12 +22,6 @@ struct Options {
   int64_t tail = -1;  // all
 };
 
-struct Line {
-  absl::Time time;
-  std::string severity;
-  std::string text;
-};
-
 // Describes a state change: "failed (attempt 2): the loss was nan at step 12".
 std::string DescribeChange(const v1::StateChange& change, int32_t attempt) {
   std::string text = StateWord(change.to());
@@ -42,40 +34,30 @@ std::string DescribeChange(const v1::StateChange& change, int32_t attempt) {
   return text;
 }
 
-std::optional<Line> ToLine(const v1::Event& event) {
-  Line line;
-  line.time = ToTime(event.time());
-  if (event.has_log_line()) {
-    const v1::LogLine& log = event.log_line();
-    line.severity = log.severity() == v1::LogLine::ERROR     ? "error"
-                    : log.severity() == v1::LogLine::WARNING ? "warning"
-                                                             : "info";
-    line.text = log.text();
-  } else if (event.has_state_change()) {
-    line.severity = "state";
-    line.text = DescribeChange(event.state_change(), event.attempt());
-  } else {
-    return std::nullopt;
-  }
-  return line;
-}
+bool IsShown(const v1::Event& event) { return event.has_log_line() || event.has_state_change(); }
 
-void Write(Program& program, const Line& line) {
+void Write(Program& program, const v1::Event& event) {
+  const absl::Time time = ToTime(event.time());
+  const v1::LogLine& log = event.log_line();
+  const std::string text =
+      event.has_log_line() ? log.text() : DescribeChange(event.state_change(), event.attempt());
+  const std::string severity = !event.has_log_line()                    ? "state"
+                               : log.severity() == v1::LogLine::ERROR   ? "error"
+                               : log.severity() == v1::LogLine::WARNING ? "warning"
+                                                                        : "info";
   if (program.output == "json") {
     WriteJsonLine({"time", "severity", "text"},
-                  {absl::FormatTime(absl::RFC3339_full, line.time, absl::UTCTimeZone()),
-                   line.severity, line.text},
+                  {absl::FormatTime(absl::RFC3339_full, time, absl::UTCTimeZone()), severity, text},
                   program.out());
     return;
   }
-  const Paint paint = line.severity == "error"     ? Paint::kRed
-                      : line.severity == "warning" ? Paint::kYellow
-                      : line.severity == "state"   ? Paint::kCyan
-                                                   : Paint::kPlain;
+  const Paint paint = severity == "error"     ? Paint::kRed
+                      : severity == "warning" ? Paint::kYellow
+                      : severity == "state"   ? Paint::kCyan
+                                              : Paint::kPlain;
   // Indents continuation lines, so that a multi-line text stays one entry.
-  program.out() << FormatLocalTime(line.time) << "  "
-                << program.palette()(paint, PadRight(line.severity, 7)) << "  "
-                << absl::StrReplaceAll(line.text, {{"\n", "\n    "}}) << "\n";
+  program.out() << FormatLocalTime(time) << "  " << program.palette()(paint, PadRight(severity, 7))
+                << "  " << absl::StrReplaceAll(text, {{"\n", "\n    "}}) << "\n";
 }
 
 absl::StatusOr<int> Logs(Program& program, const Options& options) {
@@ -85,32 +67,35 @@ absl::StatusOr<int> Logs(Program& program, const Options& options) {
   const v1::Trial& trial = found.trial();
   // A log on a full disk cannot say that it is full.
   const bool has_ended = trial.state() != v1::QUEUED && trial.state() != v1::RUNNING;
-  std::string fault = has_ended ? "" : found.experiment().storage_fault();
+  v1::Event fault;
+  fault.mutable_log_line()->set_severity(v1::LogLine::WARNING);
+  if (!has_ended) fault.mutable_log_line()->set_text(found.experiment().storage_fault());
   InterruptGuard interrupt;
   Follower follower(*connection,
                     {.experiment = trial.name(), .include_progress = false, .log_only = true});
-  std::deque<Line> history;  // buffered until it is complete
+  std::deque<v1::Event> history;  // buffered until it is complete
   bool caught_up = false;
   while (interrupt.count() == 0) {
     const Follower::Update update = follower.Next(absl::Milliseconds(100));
     if (update.response) {
       for (const v1::Event& event : update.response->events()) {
-        std::optional<Line> line = ToLine(event);
-        if (!line) continue;
+        if (!IsShown(event)) continue;
         if (caught_up || options.tail < 0) {
-          Write(program, *line);
+          Write(program, event);
           continue;
         }
-        history.push_back(*std::move(line));
+        history.push_back(event);
         if (static_cast<int64_t>(history.size()) > options.tail) history.pop_front();
       }
       if (update.response->caught_up()) caught_up = true;
     }
     if (caught_up || update.end) {
-      for (const Line& line : history) Write(program, line);
+      for (const v1::Event& event : history) Write(program, event);
       history.clear();
-      if (!fault.empty()) {
-        Write(program, Line{absl::Now(), "warning", std::exchange(fault, "")});
+      if (!fault.log_line().text().empty()) {
+        *fault.mutable_time() = ToTimestamp(absl::Now());
+        Write(program, fault);
+        fault.Clear();
       }
       program.out().flush();
       if (!options.follow && caught_up) return kSuccess;
