@@ -1,7 +1,6 @@
 // `lengthwise man [COMMAND]`: manual pages, generated from the definition of the command line.
 #include <cerrno>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -10,8 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "catalogue/suggestion.h"
 #include "client/commands/commands.h"
-#include "client/diagnosis/diagnosis.h"
 #include "command_line/description.h"
+#include "platform/child_process.h"
 #include "platform/files.h"
 #include "platform/status_macros.h"
 #include "platform/version.h"
@@ -80,8 +79,8 @@ absl::StatusOr<int> Man(Command root, Program& program, const ManOptions& option
   }
   ASSIGN_OR_RETURN(const auto command, Find(whole, options.command));
   const std::string page = ManualPage(*command, platform::kVersion);
-  const char* path = std::getenv("PATH");
-  if (!program.is_terminal || FindInPath("man", path == nullptr ? "" : path).empty()) {
+  constexpr absl::Duration kPatience = absl::Seconds(5);
+  if (!program.is_terminal || !platform::ChildProcess::Run({"man", "--version"}, kPatience).ok()) {
     program.out() << page;
     return kSuccess;
   }

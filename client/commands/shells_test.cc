@@ -12,10 +12,10 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
 #include "client/connection/testing/real_server.h"
-#include "client/diagnosis/diagnosis.h"
 #include "client/display/testing/pseudo_terminal.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "platform/child_process.h"
 
 namespace lengthwise::client {
 namespace {
@@ -26,6 +26,10 @@ using ::testing::HasSubstr;
 
 constexpr char kProgram[] = "client/lengthwise";
 constexpr absl::Duration kShellDeadline = absl::Seconds(20);
+
+bool IsInstalled(const std::string& shell) {
+  return platform::ChildProcess::Run({shell, "--version"}, absl::Seconds(60)).ok();
+}
 
 struct Shell {
   std::string name;
@@ -39,7 +43,7 @@ struct Shell {
 class ShellsTest : public testing::TestWithParam<Shell> {
  protected:
   void SetUp() override {
-    if (FindInPath(GetParam().name, std::getenv("PATH")).empty()) {
+    if (!IsInstalled(GetParam().name)) {
       GTEST_SKIP() << GetParam().name << " is not installed; tests/run.sh installs it";
     }
     server_.Submit("figure6", {"none", "sin_cos"});
@@ -149,7 +153,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 // fish completes for scripts, too.
 TEST(FishTest, CompletesCommandsOptionsAndNames) {
-  if (FindInPath("fish", std::getenv("PATH")).empty()) {
+  if (!IsInstalled("fish")) {
     GTEST_SKIP() << "fish is not installed; tests/run.sh installs it";
   }
   RealServer server;

@@ -81,10 +81,6 @@ Finding InspectPython(const absl::StatusOr<std::string>& python);
 // Checks by the locale if the terminal can show the box and block characters of tables and charts.
 Finding InspectLocale(const rpc::Environment& environment);
 
-// Returns the first directory of the colon-separated `path` that has the program; empty if none
-// has.
-std::string FindInPath(const std::string& program, const std::string& path);
-
 // The answers that Connection returned (connection/connection.h).
 struct ServiceAnswers {
   std::string address;

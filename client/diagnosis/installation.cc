@@ -194,15 +194,6 @@ std::string DescribeWorker(const absl::StatusOr<std::string>& path) {
   return std::string(absl::StripAsciiWhitespace(*said));
 }
 
-std::string FindInPath(const std::string& program, const std::string& path) {
-  const std::vector<std::string> directories = absl::StrSplit(path, ':', absl::SkipEmpty());
-  for (const std::string& directory : directories) {
-    std::string candidate = absl::StrCat(directory, "/", program);
-    if (::access(candidate.c_str(), X_OK) == 0) return candidate;
-  }
-  return "";
-}
-
 Finding InspectPython(const absl::StatusOr<std::string>& python) {
   constexpr char kNeededBy[] =
       "`plot`, `report`, `analyze`, `export`, `compare` and `results --compare` run in it";
