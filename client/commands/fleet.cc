@@ -31,7 +31,7 @@ struct FleetOptions {
   int32_t pack_size = 0;  // 0: depends on the sbatch arguments
   std::string experiment;
   std::string idle = "60s";
-  std::string interval = "3s";
+  absl::Duration interval = absl::Seconds(3);
   std::string worker_program;
   std::string worker_token_file;
   bool once = false;
@@ -203,14 +203,12 @@ absl::StatusOr<int> Up(Program& program, const FleetOptions& options) {
   if (!options.worker_token_file.empty()) {
     job.channel.token_file = std::filesystem::absolute(options.worker_token_file).string();
   }
-  absl::Duration interval;
-  absl::ParseDuration(options.interval, &interval);
   SlurmFleet fleet(program, *connection, options, std::move(job));
   const InterruptGuard interrupts;
   // An error in the first round ends the program. Later errors may be temporary.
   RETURN_IF_ERROR(fleet.Round());
   while (!options.once) {
-    Sleep(interval, interrupts);
+    Sleep(options.interval, interrupts);
     if (interrupts.count() > 0) break;
     const absl::Status status = fleet.Round();
     if (!status.ok()) fleet.Say(std::string(status.message()));

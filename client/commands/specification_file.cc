@@ -164,14 +164,12 @@ File FileOf(const std::string& specification_path, const std::string& name) {
 // Returns true if any of the specification's networks satisfies `is`.
 template <typename Predicate>
 bool AnyNetwork(const v1::ExperimentSpecification& specification, const Predicate& is) {
-  return std::any_of(specification.networks().begin(), specification.networks().end(),
-                     [&](const v1::Component& network) {
-                       const auto entries = models::EveryNetworkEntry();
-                       return std::any_of(entries.begin(), entries.end(),
-                                          [&](const models::NetworkEntry* entry) {
-                                            return entry->name == network.name() && is(*entry);
-                                          });
-                     });
+  for (const v1::Component& network : specification.networks()) {
+    for (const models::NetworkEntry* entry : models::EveryNetworkEntry()) {
+      if (entry->name == network.name() && is(*entry)) return true;
+    }
+  }
+  return false;
 }
 
 // Returns true if any network is a language model, which learns nothing but text.
