@@ -161,7 +161,11 @@ absl::StatusOr<int> WatchExperiment(Program& program, Connection& connection,
   ExperimentView view(trials, options.from <= 1);
   const std::unique_ptr<Display> display =
       MakeDisplay(program, view, experiment, options.news_only);
-  Follower follower(connection, {.experiment = options.experiment, .start_position = options.from});
+  v1::WatchExperimentRequest request;
+  request.set_name(options.experiment);
+  request.set_start_position(options.from);
+  request.set_include_progress(true);
+  Follower follower(connection, request);
   bool caught_up = false;
   std::optional<absl::Status> end;
   // Received, but not shown until its trials are known.

@@ -71,8 +71,10 @@ absl::StatusOr<int> Logs(Program& program, const Options& options) {
   fault.mutable_log_line()->set_severity(v1::LogLine::WARNING);
   if (!has_ended) fault.mutable_log_line()->set_text(found.experiment().storage_fault());
   InterruptGuard interrupt;
-  Follower follower(*connection,
-                    {.experiment = trial.name(), .include_progress = false, .log_only = true});
+  v1::WatchExperimentRequest request;
+  request.set_name(trial.name());
+  request.set_log_only(true);
+  Follower follower(*connection, request);
   std::deque<v1::Event> history;  // buffered until it is complete
   bool caught_up = false;
   while (interrupt.count() == 0) {

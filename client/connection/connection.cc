@@ -27,6 +27,8 @@ namespace lengthwise::client {
 namespace {
 
 constexpr int kPageSize = 1000;
+// Of a watch.
+constexpr absl::Duration kStreamLifetime = absl::Minutes(10);
 // Payload key of a status that no server sent.
 constexpr char kUnreachable[] = "lengthwise/unreachable";
 // Payload key of a status for an address at which nothing listens.
@@ -121,21 +123,19 @@ using Experiments = v1::ExperimentService::Stub;
 class GrpcStream : public Connection::Stream {
  public:
   GrpcStream(const std::shared_ptr<grpc::Channel>& channel,
-             const v1::WatchExperimentRequest& request, absl::Duration lifetime,
-             const rpc::ChannelOptions& channel_options)
-      : channel_options_(channel_options), lifetime_(lifetime) {
-    context_.set_deadline(Deadline(lifetime));
+             const v1::WatchExperimentRequest& request, const rpc::ChannelOptions& channel_options)
+      : channel_options_(channel_options) {
+    context_.set_deadline(Deadline(kStreamLifetime));
     reader_ = Experiments(channel).WatchExperiment(&context_, request);
   }
   bool Next(v1::WatchExperimentResponse& response) override { return Read(*reader_, response); }
   absl::Status Finish() override {
-    return ToStatus(reader_->Finish(), channel_options_, lifetime_);
+    return ToStatus(reader_->Finish(), channel_options_, kStreamLifetime);
   }
   void Cancel() override { context_.TryCancel(); }
 
  private:
   const rpc::ChannelOptions channel_options_;
-  const absl::Duration lifetime_;
   grpc::ClientContext context_;
   std::unique_ptr<grpc::ClientReader<v1::WatchExperimentResponse>> reader_;
 };
@@ -419,9 +419,8 @@ absl::StatusOr<v1::BackUpResponse> Connection::BackUp(
   return response;
 }
 
-std::unique_ptr<Connection::Stream> Connection::Watch(const v1::WatchExperimentRequest& request,
-                                                      absl::Duration lifetime) {
-  return std::make_unique<GrpcStream>(channel_, request, lifetime, channel_options_);
+std::unique_ptr<Connection::Stream> Connection::Watch(const v1::WatchExperimentRequest& request) {
+  return std::make_unique<GrpcStream>(channel_, request, channel_options_);
 }
 
 }  // namespace lengthwise::client

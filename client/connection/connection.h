@@ -110,8 +110,8 @@ class Connection {
     virtual absl::Status Finish() = 0;
     virtual void Cancel() = 0;
   };
-  // Ends with DEADLINE_EXCEEDED after `lifetime`; resume from the last next_position.
-  std::unique_ptr<Stream> Watch(const v1::WatchExperimentRequest& request, absl::Duration lifetime);
+  // Ends with DEADLINE_EXCEEDED after ten minutes; resume from the last next_position.
+  std::unique_ptr<Stream> Watch(const v1::WatchExperimentRequest& request);
 
  private:
   // Calls with streams.

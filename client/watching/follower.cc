@@ -17,8 +17,6 @@ constexpr size_t kMostWaiting = 64;
 // Before the second try. Doubles with each try, up to the longest.
 constexpr absl::Duration kFirstBackoff = absl::Milliseconds(200);
 constexpr absl::Duration kLongestBackoff = absl::Seconds(5);
-// A stream is reopened after this long.
-constexpr absl::Duration kStreamLifetime = absl::Minutes(10);
 
 // Maximum retries in a row that a busy server asks for.
 constexpr int kMostRefusals = 30;
@@ -36,8 +34,8 @@ bool MayPass(const absl::Status& status) {
 
 }  // namespace
 
-Follower::Follower(Connection& connection, Options options)
-    : connection_(connection), options_(std::move(options)), thread_([this] { Run(); }) {}
+Follower::Follower(Connection& connection, v1::WatchExperimentRequest request)
+    : connection_(connection), request_(std::move(request)), thread_([this] { Run(); }) {}
 
 Follower::~Follower() {
   {
@@ -86,19 +84,14 @@ bool Follower::Pause(absl::Duration backoff) {
 }
 
 void Follower::Run() {
-  v1::WatchExperimentRequest request;
-  request.set_name(options_.experiment);
-  request.set_start_position(options_.start_position);
-  request.set_include_progress(options_.include_progress);
-  request.set_omit_attention_maps(true);
-  request.set_log_only(options_.log_only);
+  request_.set_omit_attention_maps(true);
   bool ever_answered = false;
   bool caught_up = false;
   int refusals = 0;
   absl::Duration backoff = kFirstBackoff;
   absl::Status status;
   while (true) {
-    const std::unique_ptr<Connection::Stream> stream = connection_.Watch(request, kStreamLifetime);
+    const std::unique_ptr<Connection::Stream> stream = connection_.Watch(request_);
     {
       MutexLock lock(mutex_);
       // The destructor cancels only a stream that it finds in stream_, and may have run before.
@@ -115,14 +108,14 @@ void Follower::Run() {
       auto& events = *response.mutable_events();
       events.erase(std::remove_if(events.begin(), events.end(),
                                   [&](const v1::Event& event) {
-                                    return event.position() < request.start_position();
+                                    return event.position() < request_.start_position();
                                   }),
                    events.end());
       if (!events.empty()) {
-        request.set_start_position(
-            std::max(request.start_position(), events.rbegin()->position() + 1));
+        request_.set_start_position(
+            std::max(request_.start_position(), events.rbegin()->position() + 1));
       }
-      request.set_start_position(std::max(request.start_position(), response.next_position()));
+      request_.set_start_position(std::max(request_.start_position(), response.next_position()));
       // Reports caught_up once, even if the connection broke in between.
       if (caught_up) response.set_caught_up(false);
       caught_up = caught_up || response.caught_up();

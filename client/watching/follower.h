@@ -5,7 +5,6 @@
 #include <deque>
 #include <memory>
 #include <optional>
-#include <string>
 #include <thread>
 
 #include "absl/status/status.h"
@@ -20,16 +19,8 @@ namespace lengthwise::client {
 // one try. The methods are for one thread.
 class Follower {
  public:
-  struct Options {
-    // As in WatchExperimentRequest: the name of an experiment or a trial.
-    std::string experiment;
-    int64_t start_position = 0;
-    bool include_progress = true;
-    bool log_only = false;
-  };
-
-  // `connection` must outlive the follower.
-  Follower(Connection& connection, Options options);
+  // Leaves out attention maps. `connection` must outlive the follower.
+  Follower(Connection& connection, v1::WatchExperimentRequest request);
   // Ends the stream and the thread.
   ~Follower();
 
@@ -52,7 +43,8 @@ class Follower {
   bool Pause(absl::Duration backoff);
 
   Connection& connection_;
-  const Options options_;
+  // For the thread: what is left to ask for.
+  v1::WatchExperimentRequest request_;
 
   platform::Mutex mutex_;
   platform::ConditionVariable changed_;

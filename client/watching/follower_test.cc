@@ -23,7 +23,10 @@ struct Everything {
 
 Everything ReadToEnd(FaultyServer& server) {
   Connection connection(server.address());
-  Follower follower(connection, {.experiment = "experiments/e-1"});
+  v1::WatchExperimentRequest request;
+  request.set_name("experiments/e-1");
+  request.set_include_progress(true);
+  Follower follower(connection, request);
   Everything everything;
   const absl::Time deadline = absl::Now() + absl::Seconds(30);
   while (absl::Now() < deadline) {
@@ -80,7 +83,7 @@ TEST(FollowerTest, ResumesBrokenStreamWithoutGapOrDuplicate) {
 
 TEST(FollowerTest, EndsAtOnceWithoutAnyAnswer) {
   Connection connection("127.0.0.1:1");
-  Follower follower(connection, {.experiment = "experiments/e-1"});
+  Follower follower(connection, v1::WatchExperimentRequest());
   const Follower::Update update = follower.Next(absl::Seconds(30));
   ASSERT_TRUE(update.end.has_value());
   EXPECT_TRUE(absl::IsUnavailable(*update.end)) << *update.end;
