@@ -165,7 +165,7 @@ std::vector<std::string> Program::Given(std::vector<std::string> command) const 
 }
 
 absl::StatusOr<int> Program::RunPython(std::vector<std::string> arguments, bool asks_server,
-                                       std::string* printed) {
+                                       std::ostream* printed) {
   rpc::ChannelOptions channel;
   if (asks_server) {
     ASSIGN_OR_RETURN(const auto connection, ConnectToRead());
@@ -175,17 +175,8 @@ absl::StatusOr<int> Program::RunPython(std::vector<std::string> arguments, bool 
   const auto names = std::find(arguments.begin(), arguments.end(), "--");
   arguments.insert(names, {"--output", output, "--columns", absl::StrCat(width()), "--color",
                            palette().enabled() ? "always" : "never"});
-  ASSIGN_OR_RETURN(const int code,
-                   client::RunPython(
-                       arguments, channel,
-                       [this, printed](absl::string_view text) {
-                         if (printed != nullptr) {
-                           absl::StrAppend(printed, text);
-                         } else {
-                           out_ << text << std::flush;
-                         }
-                       },
-                       [this](absl::string_view text) { err_ << text << std::flush; }));
+  ASSIGN_OR_RETURN(const int code, client::RunPython(arguments, channel,
+                                                     printed != nullptr ? *printed : out_, err_));
   // Python knows only the server's address.
   if (code == kUnreachable) {
     RETURN_IF_ERROR(CheckServer());

@@ -103,7 +103,7 @@ class Program {
   // program's output. If `asks_server`, it uses the server of ConnectToRead(). Its output goes to
   // `printed`, or to out() if that is null. Returns its exit code.
   absl::StatusOr<int> RunPython(std::vector<std::string> arguments, bool asks_server = true,
-                                std::string* printed = nullptr);
+                                std::ostream* printed = nullptr);
 
   // The options that lead a recommended command to the same server, such as " --data_dir DIR":
   // --data_dir, or the address and the credentials of this command line. Empty without any.
@@ -111,8 +111,8 @@ class Program {
   // The directory that ConnectToRead would use without any option; empty if it asks a server.
   std::string DirectoryReadByDefault() const;
 
-  // Writes records in the format of --output (json or csv), or a table. Returns kSuccess, with which
-  // most commands then end.
+  // Writes records in the format of --output (json or csv), or a table. Returns kSuccess, with
+  // which most commands then end.
   int Write(const Records& records);
   int Write(const Table& table);
 

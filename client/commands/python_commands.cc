@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -100,10 +101,10 @@ absl::StatusOr<int> Plot(Program& program) {
   std::vector<std::string> command = program.Given({"plot"});
   if (std::erase(command, "--terminal") == 0) return program.RunPython(std::move(command));
   program.output = "json";
-  std::string figure;
+  std::ostringstream figure;
   const auto code = program.RunPython(std::move(command), /*asks_server=*/true, &figure);
   if (!code.ok() || *code != kSuccess) return code;
-  ASSIGN_OR_RETURN(const auto text, RenderFigure(figure, program.width(), program.palette()));
+  ASSIGN_OR_RETURN(const auto text, RenderFigure(figure.str(), program.width(), program.palette()));
   program.out() << text;
   return kSuccess;
 }

@@ -15,6 +15,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "client/commands/program.h"
 #include "client/display/terminal.h"
@@ -74,14 +75,14 @@ std::filesystem::path ThisProgram() {
   return std::filesystem::read_symlink("/proc/self/exe", error);
 }
 
-// Passes the data of both pipes to their takers until both have ended, and forwards signals to the
-// process.
-void Forward(const platform::Pipe& out, const TakeText& take_out, const platform::Pipe& err,
-             const TakeText& take_err, const InterruptGuard& interrupts,
-             platform::ChildProcess& process) {
+// Passes the data of both pipes on until both have ended, and signals to the process. Returns true
+// if Python said that it lacks the package: those words are not passed on.
+bool Forward(const platform::Pipe& out_pipe, std::ostream& out, const platform::Pipe& err_pipe,
+             std::ostream& err, const InterruptGuard& interrupts, platform::ChildProcess& process) {
   int passed_on = 0;
-  std::array<pollfd, 2> ends = {pollfd{.fd = out.read_end.get(), .events = POLLIN},
-                                pollfd{.fd = err.read_end.get(), .events = POLLIN}};
+  bool lacks_package = false;
+  std::array<pollfd, 2> ends = {pollfd{.fd = out_pipe.read_end.get(), .events = POLLIN},
+                                pollfd{.fd = err_pipe.read_end.get(), .events = POLLIN}};
   std::array<char, 1 << 16> buffer;
   while (ends[0].fd >= 0 || ends[1].fd >= 0) {
     const int ready = poll(ends.data(), ends.size(), kPollMilliseconds);
@@ -94,12 +95,15 @@ void Forward(const platform::Pipe& out, const TakeText& take_out, const platform
       if (ends[i].fd < 0 || ends[i].revents == 0) continue;
       const ssize_t got = read(ends[i].fd, buffer.data(), buffer.size());
       if (got > 0) {
-        (i == 0 ? take_out : take_err)({buffer.data(), static_cast<size_t>(got)});
+        const absl::string_view text(buffer.data(), static_cast<size_t>(got));
+        lacks_package |= i == 1 && absl::StrContains(text, ": No module named lengthwise");
+        if (i == 0 || !lacks_package) (i == 0 ? out : err) << text << std::flush;
       } else if (got == 0 || errno != EINTR) {
         ends[i].fd = -1;  // poll ignores it
       }
     }
   }
+  return lacks_package;
 }
 
 }  // namespace
@@ -183,8 +187,8 @@ absl::StatusOr<std::unique_ptr<platform::ChildProcess>> StartPython(
 }
 
 absl::StatusOr<int> RunPython(const std::vector<std::string>& arguments,
-                              const rpc::ChannelOptions& channel, const TakeText& out,
-                              const TakeText& err) {
+                              const rpc::ChannelOptions& channel, std::ostream& out,
+                              std::ostream& err) {
   ASSIGN_OR_RETURN(auto python, FindPython());
   ASSIGN_OR_RETURN(auto out_pipe, platform::Pipe::Open());
   ASSIGN_OR_RETURN(auto err_pipe, platform::Pipe::Open());
@@ -200,13 +204,7 @@ absl::StatusOr<int> RunPython(const std::vector<std::string>& arguments,
   }
   out_pipe.write_end = platform::Descriptor();
   err_pipe.write_end = platform::Descriptor();
-  // Python's own words, to which the error adds what to do.
-  bool lacks_package = false;
-  const auto take_error = [&](absl::string_view text) {
-    lacks_package = lacks_package || absl::StrContains(text, ": No module named lengthwise");
-    if (!lacks_package) err(text);
-  };
-  Forward(out_pipe, out, err_pipe, take_error, interrupts, **process);
+  const bool lacks_package = Forward(out_pipe, out, err_pipe, err, interrupts, **process);
   const auto exit = (*process)->WaitFor(absl::InfiniteDuration());
   if (exit->signal != 0 && interrupts.count() > 0) return kInterrupted;
   if (exit->signal != 0) {

@@ -3,14 +3,13 @@
 #ifndef LENGTHWISE_CLIENT_COMMANDS_PYTHON_PROGRAM_H_
 #define LENGTHWISE_CLIENT_COMMANDS_PYTHON_PROGRAM_H_
 
-#include <functional>
 #include <memory>
+#include <ostream>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "platform/child_process.h"
 #include "rpc/channel.h"
 
@@ -29,19 +28,16 @@ absl::StatusOr<std::string> FindPython();
 // python/lengthwise/commands/definitions.json, which the build embeds in the program.
 extern const char kPythonCommands[];
 
-// Receives the program's output in pieces.
-using TakeText = std::function<void(absl::string_view)>;
-
-// Runs `python -m lengthwise ARGUMENTS --server ...`, waits for its end and returns its exit code,
-// an ExitCode. The package reaches the server through `channel`, whatever the environment and the
-// configuration file say. The user's settings of Python and Matplotlib ($PYTHONWARNINGS,
-// $MPLBACKEND) do not apply, but $PYTHONPATH and its like do to a Python that $LENGTHWISE_PYTHON
-// names. If it needs the program `lengthwise`, it runs the caller
+// Runs `python -m lengthwise ARGUMENTS --server ...`, passes its output on as it comes, waits for
+// its end and returns its exit code, an ExitCode. The package reaches the server through `channel`,
+// whatever the environment and the configuration file say. The user's settings of Python and
+// Matplotlib ($PYTHONWARNINGS, $MPLBACKEND) do not apply, but $PYTHONPATH and its like do to a
+// Python that $LENGTHWISE_PYTHON names. If it needs the program `lengthwise`, it runs the caller
 // (LENGTHWISE_CLIENT_BINARY). Termination signals are forwarded to it, so that it can clean up.
 // Errors: those of FindPython; INTERNAL if it was killed.
 absl::StatusOr<int> RunPython(const std::vector<std::string>& arguments,
-                              const rpc::ChannelOptions& channel, const TakeText& out,
-                              const TakeText& err);
+                              const rpc::ChannelOptions& channel, std::ostream& out,
+                              std::ostream& err);
 
 // Starts the same in the background, where Ctrl-C does not reach it, and waits for the first line
 // of its output. It ends with this process; its errors go to standard error. Errors: those of

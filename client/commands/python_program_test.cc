@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
+#include <streambuf>
 #include <string>
 
 #include "gmock/gmock.h"
@@ -15,6 +17,20 @@ namespace lengthwise::client {
 namespace {
 
 using ::testing::HasSubstr;
+
+// Raises a signal when something is written.
+class RaisesSignal : public std::streambuf {
+ public:
+  explicit RaisesSignal(int signal) : signal_(signal) {}
+
+ private:
+  std::streamsize xsputn(const char*, std::streamsize size) override {
+    raise(signal_);
+    return size;
+  }
+
+  const int signal_;
+};
 
 class PythonProgramTest : public testing::Test {
  protected:
@@ -37,11 +53,11 @@ class PythonProgramTest : public testing::Test {
   }
 
   int Run(const std::vector<std::string>& arguments) {
-    const auto code = RunPython(
-        arguments, {.server = "127.0.0.1:7", .token_file = "/t"},
-        [this](absl::string_view text) { out_.append(text.data(), text.size()); },
-        [this](absl::string_view text) { err_.append(text.data(), text.size()); });
+    std::ostringstream out, err;
+    const auto code = RunPython(arguments, {.server = "127.0.0.1:7", .token_file = "/t"}, out, err);
     EXPECT_TRUE(code.ok()) << code.status();
+    out_ += out.str();
+    err_ += err.str();
     return code.value_or(-1);
   }
 
@@ -56,7 +72,7 @@ TEST_F(PythonProgramTest, MissingEnvironmentNamesTheCommandToRun) {
                 "/.cache/lengthwise/python); run deploy/install.sh, or set LENGTHWISE_PYTHON to a "
                 "Python with the package lengthwise");
   setenv("LENGTHWISE_PYTHON", (directory_ + "/nothing").c_str(), 1);
-  const auto nothing = [](absl::string_view) {};
+  std::ostringstream nothing;
   const auto started = RunPython({}, {}, nothing, nothing);
   EXPECT_THAT(std::string(started.status().message()), HasSubstr("run deploy/install.sh"));
 }
@@ -65,15 +81,13 @@ TEST_F(PythonProgramTest, PythonWithoutThePackageGetsAdvice) {
   const std::string python =
       Script(directory_ + "/python", "echo \"$0: No module named lengthwise\" >&2; exit 1\n");
   setenv("LENGTHWISE_PYTHON", python.c_str(), 1);
-  std::string err;
-  const auto code = RunPython(
-      {}, {}, [](absl::string_view) {},
-      [&](absl::string_view text) { err.append(text.data(), text.size()); });
+  std::ostringstream out, err;
+  const auto code = RunPython({}, {}, out, err);
   EXPECT_EQ(code.status().message(),
             python +
                 " has no package lengthwise; set LENGTHWISE_PYTHON to a Python with the "
                 "package lengthwise, or run deploy/install.sh");
-  EXPECT_EQ(err, "");
+  EXPECT_EQ(err.str(), "");
 }
 
 TEST_F(PythonProgramTest, VariableOverridesCachedEnvironment) {
@@ -172,19 +186,20 @@ TEST_F(PythonProgramTest, ForwardsSignalsForCleanup) {
           .c_str(),
       1);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
-    err_.clear();
-    const auto code = RunPython(
-        {}, {.server = "127.0.0.1:7"}, [signal](absl::string_view) { raise(signal); },
-        [this](absl::string_view text) { err_.append(text.data(), text.size()); });
+    RaisesSignal at_output(signal);
+    std::ostream out(&at_output);
+    std::ostringstream err;
+    const auto code = RunPython({}, {.server = "127.0.0.1:7"}, out, err);
     EXPECT_EQ(code.value_or(-1), 130);
-    EXPECT_EQ(err_, "cleaned up\n");
+    EXPECT_EQ(err.str(), "cleaned up\n");
   }
   // A program that does not handle the signal is ended by it.
   setenv("LENGTHWISE_PYTHON", Script(directory_ + "/other", "echo ready\nexec sleep 600\n").c_str(),
          1);
-  const auto code = RunPython(
-      {}, {.server = "127.0.0.1:7"}, [](absl::string_view) { raise(SIGINT); },
-      [](absl::string_view) {});
+  RaisesSignal at_output(SIGINT);
+  std::ostream out(&at_output);
+  std::ostringstream err;
+  const auto code = RunPython({}, {.server = "127.0.0.1:7"}, out, err);
   EXPECT_EQ(code.value_or(-1), 130);
 }
 
@@ -200,7 +215,7 @@ TEST_F(PythonProgramTest, PassesMegabytesOfOutput) {
 
 TEST_F(PythonProgramTest, KilledProcessIsAnError) {
   setenv("LENGTHWISE_PYTHON", Script(directory_ + "/python", "kill -9 $$\n").c_str(), 1);
-  const auto nothing = [](absl::string_view) {};
+  std::ostringstream nothing;
   const auto killed = RunPython({}, {}, nothing, nothing);
   EXPECT_THAT(std::string(killed.status().message()), HasSubstr("signal 9"));
 }
