@@ -94,27 +94,19 @@ absl::StatusOr<int> ListTokens(Program& program) {
   return program.Write(table);
 }
 
-struct RevokeOptions {
-  std::string token_id;
-  std::string principal;
-};
-
-absl::StatusOr<int> RevokeToken(Program& program, const RevokeOptions& options) {
-  if (options.token_id.empty() == options.principal.empty()) {
+absl::StatusOr<int> RevokeToken(Program& program, const v1::RevokeTokenRequest& request) {
+  if (request.token_id().empty() == request.principal().empty()) {
     return absl::InvalidArgumentError(
         "give the id of a token, or --principal for all tokens of one; `lengthwise auth "
         "list-tokens` shows them");
   }
-  v1::RevokeTokenRequest request;
-  request.set_token_id(options.token_id);
-  request.set_principal(options.principal);
   ASSIGN_OR_RETURN(auto connection, program.Connect());
   ASSIGN_OR_RETURN(const auto revoked, connection->Call<v1::RevokeTokenResponse>(request));
-  if (options.token_id.empty()) {
+  if (request.token_id().empty()) {
     program.out() << "Revoked all tokens of " << revoked.principal() << ": " << revoked.count()
                   << ".\n";
   } else {
-    program.out() << "Revoked the token " << options.token_id << " of " << revoked.principal()
+    program.out() << "Revoked the token " << request.token_id() << " of " << revoked.principal()
                   << ".\n";
   }
   return kSuccess;
@@ -182,15 +174,15 @@ void AddAuth(Command root, Program& program) {
   program.AddServerOption(command);
   program.AddOutputOption(command);
 
-  auto revoke = std::make_shared<RevokeOptions>();
-  command = program.AddCommand(
+  const auto [revoke, token] = program.AddCommand(
       auth, "revoke-token", "Revokes a token, or all tokens of a principal, at once", kNestedGroup,
       "lengthwise auth revoke-token 3f0c9a51b2d7\n"
       "lengthwise auth revoke-token --principal sam",
-      [&program, revoke] { return RevokeToken(program, *revoke); });
-  command.AddOption("[token]", revoke->token_id, "Id of the token, as list-tokens shows it");
-  command.AddOption("--principal NAME", revoke->principal, "All tokens of this principal");
-  program.AddServerOption(command);
+      RevokeToken);
+  revoke.AddOption("[token]", *token->mutable_token_id(),
+                   "Id of the token, as list-tokens shows it");
+  revoke.AddOption("--principal NAME", *token->mutable_principal(), "All tokens of this principal");
+  program.AddServerOption(revoke);
 
   command = program.AddCommand(auth, "whoami", "Shows the identity and role that the server sees",
                                kNestedGroup, "lengthwise auth whoami",

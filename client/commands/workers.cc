@@ -1,7 +1,6 @@
 // `lengthwise workers`: lists workers. `workers drain|resume` and `queue pause|resume`: hold new
 // leases back.
 #include <algorithm>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -100,40 +99,33 @@ absl::StatusOr<int> Workers(Program& program) {
   return kSuccess;
 }
 
-struct HoldOptions {
-  std::string worker;  // empty: the queue
-  std::string reason;
-};
-
-absl::StatusOr<int> Hold(Program& program, const HoldOptions& options, bool all) {
-  v1::HoldLeasesRequest request;
-  request.set_worker(options.worker);
-  request.set_all(all);
-  request.set_reason(options.reason);
+absl::StatusOr<int> Hold(Program& program, const v1::HoldLeasesRequest& request) {
   ASSIGN_OR_RETURN(auto connection, program.Connect());
   RETURN_IF_ERROR(connection->Call<v1::HoldLeasesResponse>(request).status());
-  if (all) {
+  if (request.all()) {
     program.out() << "Paused the queue: running trials go on, and no other starts.\n";
   } else {
-    program.out() << "Drains " << options.worker
+    program.out() << "Drains " << request.worker()
                   << ": it stores checkpoints, gives its trials back and gets no others.\n";
   }
   return kSuccess;
 }
 
-absl::StatusOr<int> Resume(Program& program, const HoldOptions& options, bool all) {
-  v1::ResumeLeasesRequest request;
-  request.set_worker(options.worker);
-  request.set_all(all);
+absl::StatusOr<int> Resume(Program& program, const v1::ResumeLeasesRequest& request) {
   ASSIGN_OR_RETURN(auto connection, program.Connect());
   RETURN_IF_ERROR(connection->Call<v1::ResumeLeasesResponse>(request).status());
-  program.out() << (all ? "The queue goes on.\n"
-                        : absl::StrCat(options.worker, " gets trials again.\n"));
+  program.out() << (request.all() ? "The queue goes on.\n"
+                                  : absl::StrCat(request.worker(), " gets trials again.\n"));
   return kSuccess;
 }
 
-void AddReason(Command command, HoldOptions& options) {
-  command.AddOption("--reason TEXT", options.reason, "Reason that `workers` and `list` show");
+void AddReason(Command command, v1::HoldLeasesRequest& request) {
+  command.AddOption("--reason TEXT", *request.mutable_reason(),
+                    "Reason that `workers` and `list` show");
+}
+
+void AddWorker(Command command, std::string& worker) {
+  command.AddOption("worker", worker, "Id of the worker, as `lengthwise workers` shows it");
 }
 
 }  // namespace
@@ -151,17 +143,16 @@ void AddQueue(Command root, Program& program) {
       "Examples:\n"
       "  lengthwise queue pause --reason \"new disks\"\n"
       "  lengthwise queue resume");
-  auto options = std::make_shared<HoldOptions>();
-  Command command = program.AddCommand(
+  const auto [pause, held] = program.AddCommand(
       queue, "pause", "Lets running trials go on and starts no others, also after a restart",
-      kNestedGroup, "lengthwise queue pause --reason \"new disks\"",
-      [&program, options] { return Hold(program, *options, /*all=*/true); });
-  AddReason(command, *options);
-  program.AddServerOption(command);
-  command = program.AddCommand(
-      queue, "resume", "Starts trials again", kNestedGroup, "lengthwise queue resume",
-      [&program, options] { return Resume(program, *options, /*all=*/true); });
-  program.AddServerOption(command);
+      kNestedGroup, "lengthwise queue pause --reason \"new disks\"", Hold);
+  held->set_all(true);
+  AddReason(pause, *held);
+  program.AddServerOption(pause);
+  const auto [resume, resumed] = program.AddCommand(
+      queue, "resume", "Starts trials again", kNestedGroup, "lengthwise queue resume", Resume);
+  resumed->set_all(true);
+  program.AddServerOption(resume);
 }
 
 void AddWorkers(Command root, Program& program) {
@@ -175,20 +166,17 @@ void AddWorkers(Command root, Program& program) {
   program.AddOutputOption(command);
   AddFleetCommands(command, program);
 
-  auto options = std::make_shared<HoldOptions>();
-  const Command drain = program.AddCommand(
+  const auto [drain, drained] = program.AddCommand(
       command, "drain", "Has a worker give back its trials, and gives it no others", kNestedGroup,
-      "lengthwise workers drain n07-cuda0-4711 --reason \"new disks\"",
-      [&program, options] { return Hold(program, *options, /*all=*/false); });
-  const Command resume =
+      "lengthwise workers drain n07-cuda0-4711 --reason \"new disks\"", Hold);
+  AddWorker(drain, *drained->mutable_worker());
+  program.AddServerOption(drain);
+  AddReason(drain, *drained);
+  const auto [resume, resumed] =
       program.AddCommand(command, "resume", "Gives a drained worker trials again", kNestedGroup,
-                         "lengthwise workers resume n07-cuda0-4711",
-                         [&program, options] { return Resume(program, *options, /*all=*/false); });
-  for (const Command& one : {drain, resume}) {
-    one.AddOption("worker", options->worker, "Id of the worker, as `lengthwise workers` shows it");
-    program.AddServerOption(one);
-  }
-  AddReason(drain, *options);
+                         "lengthwise workers resume n07-cuda0-4711", Resume);
+  AddWorker(resume, *resumed->mutable_worker());
+  program.AddServerOption(resume);
 }
 
 }  // namespace lengthwise::client
