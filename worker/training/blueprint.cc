@@ -1,7 +1,6 @@
 #include "worker/training/blueprint.h"
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -11,6 +10,7 @@
 #include "models/networks/catalogue.h"
 #include "models/optimizers/catalogue.h"
 #include "platform/status_macros.h"
+#include "specification/components.h"
 #include "specification/training_data.h"
 #include "tasks/catalogue.h"
 #include "tasks/examples/entries.h"
@@ -21,27 +21,6 @@ namespace lengthwise::worker::training {
 namespace {
 
 using Problems = std::vector<catalogue::Problem>;
-
-catalogue::Parameters GivenParameters(const v1::Component& component, absl::string_view path,
-                                      Problems& problems) {
-  catalogue::Parameters given;
-  for (const auto& [name, value] : component.parameters()) {
-    switch (value.kind_case()) {
-      case google::protobuf::Value::kBoolValue:
-        given.Set(name, value.bool_value());
-        break;
-      case google::protobuf::Value::kNumberValue:
-        given.Set(name, value.number_value());
-        break;
-      case google::protobuf::Value::kStringValue:
-        given.Set(name, value.string_value());
-        break;
-      default:
-        problems.push_back({absl::StrCat(path, ".", name), "must be a number, text or a boolean"});
-    }
-  }
-  return given;
-}
 
 template <typename Entry>
 struct Chosen {
@@ -58,7 +37,7 @@ Chosen<Entry> Choose(absl::Span<const Entry* const> entries, const v1::Component
   const std::optional<size_t> index =
       catalogue::Find(names, component.name(), kind, kind, problems);
   if (!index.has_value()) return {};
-  const catalogue::Parameters given = GivenParameters(component, kind, problems);
+  const catalogue::Parameters given = specification::ParametersOf(component);
   return {entries[*index],
           {component.name(), catalogue::Resolve(*entries[*index], given, kind, problems)}};
 }
@@ -67,68 +46,9 @@ void Require(bool fulfilled, absl::string_view field, absl::string_view what, Pr
   if (!fulfilled) problems.push_back({std::string(field), std::string(what)});
 }
 
-template <typename Lengths>
-bool AllPositive(const Lengths& lengths) {
-  return std::all_of(lengths.begin(), lengths.end(), [](int32_t length) { return length >= 1; });
-}
-
-void CheckTraining(const v1::Training& training, Problems& problems) {
-  Require(training.steps() >= 1, "training.steps", "must be at least 1", problems);
-  Require(training.batch_size() >= 1, "training.batch_size", "must be at least 1", problems);
-  Require(1 <= training.lengths().min() && training.lengths().min() <= training.lengths().max(),
-          "training.lengths", "must have 1 <= min <= max", problems);
-  Require(training.clip_norm() >= 0 && std::isfinite(training.clip_norm()), "training.clip_norm",
-          "must be a number of at least 0", problems);
-  Require(training.report_every_steps() >= 1, "training.report_every_steps", "must be at least 1",
-          problems);
-  Require(training.checkpoint_every_steps() >= 0, "training.checkpoint_every_steps",
-          "must be at least 0", problems);
-  Require(training.checkpoint_every_seconds() >= 0 &&
-              std::isfinite(training.checkpoint_every_seconds()),
-          "training.checkpoint_every_seconds", "must be a number of at least 0", problems);
-  Require(training.precision() == "float32" || training.precision() == "float64" ||
-              training.precision() == "bfloat16" || training.precision() == "tf32",
-          "training.precision", "must be \"float32\", \"float64\", \"bfloat16\" or \"tf32\"",
-          problems);
-  Require(training.stop_after_seconds() >= 0 && std::isfinite(training.stop_after_seconds()),
-          "training.stop_after_seconds", "must be a number of at least 0", problems);
-  Require(training.stop_at_accuracy() >= 0 && training.stop_at_accuracy() <= 1,
-          "training.stop_at_accuracy", "must be from 0 to 1", problems);
-  const int64_t lengths = int64_t{training.lengths().max()} - training.lengths().min() + 1;
-  Require(training.examples() == 0 || training.examples() >= lengths, "training.examples",
-          "must be 0 or at least one for each of training.lengths", problems);
-}
-
 models::ScheduleContext ScheduleContextOf(const Blueprint& blueprint) {
   return {.steps = blueprint.training.steps(),
           .steps_per_epoch = blueprint.batches.steps_per_epoch()};
-}
-
-void CheckEvaluation(const v1::Evaluation& evaluation, Problems& problems) {
-  Require(AllPositive(evaluation.lengths()), "evaluation.lengths", "must be at least 1", problems);
-  Require(AllPositive(evaluation.interval_lengths()), "evaluation.interval_lengths",
-          "must be at least 1", problems);
-  Require(AllPositive(evaluation.attention_lengths()), "evaluation.attention_lengths",
-          "must be at least 1", problems);
-  Require(AllPositive(evaluation.validation().lengths()), "evaluation.validation.lengths",
-          "must be at least 1", problems);
-  Require(evaluation.sequences() >= 1, "evaluation.sequences", "must be at least 1", problems);
-  Require(evaluation.every_steps() >= 0, "evaluation.every_steps", "must be at least 0", problems);
-  Require(evaluation.every_steps() == 0 || evaluation.interval_sequences() >= 1,
-          "evaluation.interval_sequences", "must be at least 1", problems);
-  Require(evaluation.attention_sequences() >= 0, "evaluation.attention_sequences",
-          "must be at least 0", problems);
-  Require(std::all_of(evaluation.embedding_noise().begin(), evaluation.embedding_noise().end(),
-                      [](double deviation) { return deviation > 0 && std::isfinite(deviation); }),
-          "evaluation.embedding_noise", "must be numbers above 0", problems);
-  const v1::ProjectionSettings& projection = evaluation.projection();
-  if (projection.lengths().empty()) return;
-  Require(AllPositive(projection.lengths()), "evaluation.projection.lengths", "must be at least 1",
-          problems);
-  Require(projection.fitted_length() >= 1, "evaluation.projection.fitted_length",
-          "must be at least 1", problems);
-  Require(projection.sequences() >= 1, "evaluation.projection.sequences", "must be at least 1",
-          problems);
 }
 
 template <typename Sizes>
@@ -153,47 +73,6 @@ void CheckText(const data::TextExamples& text, const v1::Training& training,
   Require(tokens >= text.task().LongestTrainingExample(lengths.min(), lengths.max()),
           "training.packing.tokens", "must be at least the length of the longest example",
           problems);
-  Require(evaluation.projection().lengths().empty(), "evaluation.projection",
-          "must be empty for text", problems);
-  Require(evaluation.embedding_noise().empty(), "evaluation.embedding_noise",
-          "must be empty for text", problems);
-  Require(evaluation.training_examples() == 0, "evaluation.training_examples", "must be 0 for text",
-          problems);
-}
-
-void CheckFileExamples(const data::FileExamples& examples, const v1::Training& training,
-                       const v1::Evaluation& evaluation, Problems& problems) {
-  const std::vector<int64_t> weights = examples.Weights(training.lengths());
-  Require(std::any_of(weights.begin(), weights.end(), [](int64_t weight) { return weight > 0; }),
-          "training.lengths", "must have training examples in the task's file", problems);
-  Require(training.examples() == 0, "training.examples", "must be 0 for a file's examples",
-          problems);
-  const auto check = [&](absl::string_view field, const auto& lengths) {
-    for (const int32_t n : lengths) {
-      Require(examples.EvaluationSequences(n, 1) > 0, field,
-              absl::StrCat("must have test examples in the task's file; ", n, " has none"),
-              problems);
-    }
-  };
-  check("evaluation.lengths", evaluation.lengths());
-  check("evaluation.interval_lengths", evaluation.interval_lengths());
-  check("evaluation.attention_lengths", evaluation.attention_lengths());
-  check("evaluation.projection.lengths", evaluation.projection().lengths());
-  if (!evaluation.projection().lengths().empty()) {
-    check("evaluation.projection.fitted_length",
-          std::vector<int32_t>{evaluation.projection().fitted_length()});
-  }
-}
-
-// What a user's module does not do (specification/combinations.cc).
-void CheckPythonNetwork(const Blueprint& blueprint, Problems& problems) {
-  Require(
-      blueprint.training.precision() == "float32" || blueprint.training.precision() == "float64",
-      "training.precision", "must be \"float32\" or \"float64\" for the network \"python\"",
-      problems);
-  const v1::Evaluation& evaluation = blueprint.evaluation;
-  Require(evaluation.projection().lengths().empty() && evaluation.embedding_noise().empty(),
-          "evaluation", "must have no projection or noise for the network \"python\"", problems);
 }
 
 int64_t LongestSequence(const Blueprint& blueprint) {
@@ -251,11 +130,11 @@ absl::StatusOr<Blueprint> MakeBlueprint(const v1::TrialSpecification& specificat
   Blueprint blueprint;
   blueprint.training = specification.training();
   blueprint.evaluation = specification.evaluation();
-  CheckTraining(blueprint.training, problems);
-  CheckEvaluation(blueprint.evaluation, problems);
-  Require(blueprint.evaluation.training_examples() >= 0 &&
-              blueprint.evaluation.training_examples() <= blueprint.training.examples(),
-          "evaluation.training_examples", "must be from 0 to training.examples", problems);
+  const std::string& precision = blueprint.training.precision();
+  Require(precision == "float32" || precision == "float64" || precision == "bfloat16" ||
+              precision == "tf32",
+          "training.precision", "must be \"float32\", \"float64\", \"bfloat16\" or \"tf32\"",
+          problems);
 
   const auto task = Choose(tasks::EveryTaskEntry(), specification.task(), "task", problems);
   const auto network =
@@ -297,8 +176,6 @@ absl::StatusOr<Blueprint> MakeBlueprint(const v1::TrialSpecification& specificat
   }
   if (created == nullptr) {
     auto examples = std::make_unique<data::FileExamples>(set, blueprint.training);
-    CheckFileExamples(*examples, blueprint.training, blueprint.evaluation, problems);
-    if (!problems.empty()) return Refuse(problems);
     blueprint.batches =
         data::BatchSchedule(blueprint.training, examples->Weights(blueprint.training.lengths()));
     blueprint.examples = std::move(examples);
@@ -317,7 +194,6 @@ absl::StatusOr<Blueprint> MakeBlueprint(const v1::TrialSpecification& specificat
   blueprint.network = network.choice;
   if (network.entry->name == models::kPythonNetwork) {
     Require(fetch != nullptr, "network", "is a file, which this worker cannot fetch", problems);
-    CheckPythonNetwork(blueprint, problems);
     if (!problems.empty()) return Refuse(problems);
     ASSIGN_OR_RETURN(blueprint.network_archive,
                      fetch(network.choice.parameters.String("file_sha256"),

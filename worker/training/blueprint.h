@@ -67,8 +67,9 @@ struct Blueprint {
   std::unique_ptr<models::Schedule> CreateSchedule(double learning_rate) const;
 };
 
-// Checks the specification again, because the server may have validated it against another version
-// of the catalogues. One INVALID_ARGUMENT names every field that this worker cannot run.
+// Checks again what the catalogues decide, because the server may have another version of them.
+// Takes other values as they are: every server checks them (specification/checks.h). One
+// INVALID_ARGUMENT names every field that this worker cannot run.
 //
 // `fetch` provides data files and is required if the task is one. Its errors are returned
 // unchanged.
