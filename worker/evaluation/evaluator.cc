@@ -41,16 +41,6 @@ constexpr int32_t kNumberToken = -1;
 
 }  // namespace
 
-int64_t BytesPerSequence(const SequenceSize& size) {
-  const int64_t logits = size.holds_logits ? size.heads * size.tokens * size.tokens : 0;
-  const int64_t activations = 4 * size.d_model * size.tokens;
-  return size.bytes_per_number * (kLogitCopies * logits + kActivationCopies * activations);
-}
-
-int64_t SequencesPerChunk(const SequenceSize& size, int64_t members, int64_t memory_bytes) {
-  return std::max<int64_t>(1, memory_bytes / (members * BytesPerSequence(size)));
-}
-
 v1::AttentionMap MakeAttentionMap(const data::GivenSequence& sequence, const at::Tensor& positions,
                                   const models::Capture& capture) {
   v1::AttentionMap map;
@@ -117,13 +107,13 @@ Evaluator::Pass Evaluator::Forward(const models::ParameterSet& parameters, int64
 }
 
 int64_t Evaluator::Chunk(const models::ParameterSet& parameters, int64_t length) const {
-  return SequencesPerChunk(
-      {.tokens = examples_.SequenceTokens(length),
-       .heads = options_.heads,
-       .d_model = options_.d_model,
-       .bytes_per_number = static_cast<int64_t>(parameters.any().element_size()),
-       .holds_logits = network_.HoldsLogits(parameters.any())},
-      parameters.members(), options_.memory_bytes);
+  const int64_t tokens = examples_.SequenceTokens(length);
+  const bool holds_logits = network_.HoldsLogits(parameters.any());
+  const int64_t logits = holds_logits ? options_.heads * tokens * tokens : 0;
+  const int64_t activations = 4 * options_.d_model * tokens;
+  const int64_t bytes = static_cast<int64_t>(parameters.any().element_size()) *
+                        (kLogitCopies * logits + kActivationCopies * activations);
+  return std::max<int64_t>(1, options_.memory_bytes / (parameters.members() * bytes));
 }
 
 std::optional<std::vector<LengthScore>> Evaluator::Score(const models::ParameterSet& parameters,

@@ -21,25 +21,6 @@
 
 namespace lengthwise::worker::evaluation {
 
-struct SequenceSize {
-  // Tokens of input and output.
-  int64_t tokens = 0;
-  int64_t heads = 0;
-  int64_t d_model = 0;
-  // Size of the parameters' type.
-  int64_t bytes_per_number = 4;
-  // models::Network::HoldsLogits.
-  bool holds_logits = true;
-};
-
-// Estimates the peak memory, in bytes, of a forward pass without gradients for one sequence: a few
-// copies of activations [tokens, 4 d_model] and, if held, of one layer's attention logits [heads,
-// tokens, tokens]. A layer's tensors are freed before the next layer's are allocated.
-int64_t BytesPerSequence(const SequenceSize& size);
-
-// Returns how many sequences fit in `memory_bytes` for `members` models at once; at least 1.
-int64_t SequencesPerChunk(const SequenceSize& size, int64_t members, int64_t memory_bytes);
-
 // Converts the attention captured in a forward pass to an event: returns the map for the first
 // member and sequence of `capture`. The model read `sequence` with the first draw of `positions`
 // [P, S, T], where T is at least the sequence's length.
@@ -118,7 +99,10 @@ class Evaluator {
   // its length.
   v1::AttentionMap Capture(const models::ParameterSet& parameters, const data::GivenSequence& given,
                            int64_t sequence) const;
-  // Number of sequences of `length` per chunk.
+  // Number of sequences of `length` per chunk, at least 1, by an estimate of a forward pass's peak
+  // memory: a few copies of activations [tokens, 4 d_model] and, if the network holds them, of one
+  // layer's attention logits [heads, tokens, tokens]. A layer's tensors are freed before the next
+  // layer's are allocated.
   int64_t Chunk(const models::ParameterSet& parameters, int64_t length) const;
   struct Pass {
     data::BatchTensors tensors;

@@ -74,6 +74,9 @@ class Oracle : public models::Network {
     return at::one_hot(answer, 3).to(parameters[0].scalar_type()) * certainty_;
   }
 
+  bool HoldsLogits(const at::Tensor&) const override { return holds_logits; }
+
+  bool holds_logits = true;
   mutable std::vector<int64_t> chunks;
   mutable std::vector<at::Tensor> seen_positions;
   mutable std::vector<models::DropoutNumbers> seen_numbers;
@@ -335,41 +338,37 @@ TEST_F(EvaluatorTest, CapturesAttentionOfTheGivenSequence) {
   EXPECT_EQ(oracle.seen_numbers.back().first_sequence, 7);
 }
 
-constexpr int64_t kMebibyte = 1 << 20;
-
-TEST(ChunkingTest, AttentionOfLongSequencesDominates) {
-  // 8 heads x 1000 x 1000 logits x 4 bytes are 32 MB per copy.
-  const SequenceSize size = {.tokens = 1000, .heads = 8, .d_model = 64};
-  EXPECT_GE(BytesPerSequence(size), 2 * 32'000'000);
-  EXPECT_LE(BytesPerSequence(size), 6 * 32'000'000);
-  EXPECT_EQ(BytesPerSequence({.tokens = 1000, .heads = 8, .d_model = 64, .bytes_per_number = 8}),
-            2 * BytesPerSequence(size));
-}
-
-TEST(ChunkingTest, MemoryIsLinearWithoutStoredLogits) {
-  const SequenceSize size = {.tokens = 1500, .heads = 8, .d_model = 64, .holds_logits = false};
-  SequenceSize twice = size;
-  twice.tokens = 3000;
-  EXPECT_EQ(BytesPerSequence(twice), 2 * BytesPerSequence(size));
-  // The hidden layer of the feed-forward alone takes 1.5 MB.
-  EXPECT_GE(BytesPerSequence(size), 1500 * 256 * 4);
-  EXPECT_GE(SequencesPerChunk(size, 1, 256 * kMebibyte), 20);
-}
-
-TEST(ChunkingTest, ChunksFitTheMemoryLimit) {
-  for (const int64_t tokens : {2, 40, 200, 1000}) {
-    for (const int64_t members : {1, 3}) {
-      const SequenceSize size = {.tokens = tokens, .heads = 8, .d_model = 64};
-      const int64_t sequences = SequencesPerChunk(size, members, 1024 * kMebibyte);
-      EXPECT_LE(sequences * members * BytesPerSequence(size), 1024 * kMebibyte);
-      EXPECT_GT((sequences + 1) * members * BytesPerSequence(size), 1024 * kMebibyte);
-    }
+class ChunkingTest : public EvaluatorTest {
+ protected:
+  // Returns how many of 64 sequences of 2 * `length` tokens two members get at once.
+  int64_t FirstChunk(int64_t length, int64_t memory_bytes, bool holds_logits) {
+    Oracle oracle(2.0);
+    oracle.holds_logits = holds_logits;
+    EXPECT_TRUE(Score(oracle, length, 64, memory_bytes).has_value());
+    return oracle.chunks.front();
   }
+};
+
+TEST_F(ChunkingTest, LogitsOfLongSequencesDominate) {
+  // 400 x 400 logits x 4 bytes x 2 members are 1.28 MB per copy.
+  constexpr int64_t kLogitBytes = 1'280'000;
+  EXPECT_GE(FirstChunk(200, 60 * kLogitBytes, true), 10);
+  EXPECT_LE(FirstChunk(200, 60 * kLogitBytes, true), 30);
 }
 
-TEST(ChunkingTest, ChunkHasAtLeastOneSequence) {
-  EXPECT_EQ(SequencesPerChunk({.tokens = 5000, .heads = 8, .d_model = 64}, 30, kMebibyte), 1);
+TEST_F(ChunkingTest, MemoryIsLinearWithoutHeldLogits) {
+  constexpr int64_t kMemory = 5'000'000;
+  EXPECT_EQ(FirstChunk(100, kMemory, false), 2 * FirstChunk(200, kMemory, false));
+  EXPECT_GT(FirstChunk(100, kMemory, false), 3 * FirstChunk(100, kMemory, true));
 }
+
+TEST_F(ChunkingTest, NumbersOfTwiceTheSizeHalveTheChunk) {
+  const int64_t of_floats = FirstChunk(50, 4'000'000, true);
+  arena_ = std::make_unique<models::ParameterArena>(layout_, 2, at::kDouble, at::kCPU);
+  EXPECT_EQ(FirstChunk(50, 4'000'000, true), of_floats / 2);
+}
+
+TEST_F(ChunkingTest, ChunkHasAtLeastOneSequence) { EXPECT_EQ(FirstChunk(50, 1, true), 1); }
 
 }  // namespace
 }  // namespace lengthwise::worker::evaluation

@@ -1,6 +1,7 @@
 #include "worker/evaluation/scorer.h"
 
 #include <limits>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -127,11 +128,14 @@ int64_t ForEachSequence(const at::Tensor& outputs, const BatchTensors& chunk, Ta
 }
 
 // Averages errors within each sequence first and then over sequences, so that sequences of
-// different sizes count alike.
+// different sizes count alike. With `rounding_unit`, accuracy is by rounding.
 class NumberScorer : public Scorer {
  public:
-  NumberScorer(int64_t members, bool each_sequence)
-      : each_sequence_(each_sequence), sums_(static_cast<size_t>(members)) {}
+  NumberScorer(int64_t members, bool each_sequence,
+               std::optional<double> rounding_unit = std::nullopt)
+      : each_sequence_(each_sequence),
+        rounding_unit_(rounding_unit),
+        sums_(static_cast<size_t>(members)) {}
 
   void Add(const at::Tensor& outputs, const BatchTensors& chunk) override {
     sequences_ += ForEachSequence(outputs, chunk, [this](const NumberSequence& sequence) {
@@ -175,7 +179,11 @@ class NumberScorer : public Scorer {
     };
     const double squared_error =
         tasks::numeric::SquaredErrors(sequence.numbers, sequence.targets, sequence.mask).Mean();
-    const bool is_close = all_close(Closeness::kSum);
+    const bool is_close =
+        rounding_unit_.has_value()
+            ? tasks::numeric::AllRoundToTarget(sequence.numbers, sequence.targets, sequence.mask,
+                                               *rounding_unit_)
+            : all_close(Closeness::kSum);
     sums.squared_error += squared_error;
     sums.percentage_error +=
         tasks::numeric::AbsolutePercentageErrors(sequence.numbers, sequence.targets, sequence.mask)
@@ -190,34 +198,8 @@ class NumberScorer : public Scorer {
   }
 
   bool each_sequence_;
+  std::optional<double> rounding_unit_;
   std::vector<Sums> sums_;  // by member
-  int64_t sequences_ = 0;
-};
-
-class RoundingScorer : public Scorer {
- public:
-  RoundingScorer(double unit, int64_t members)
-      : unit_(unit), rounded_(static_cast<size_t>(members)) {}
-
-  void Add(const at::Tensor& outputs, const BatchTensors& chunk) override {
-    sequences_ += ForEachSequence(outputs, chunk, [this](const NumberSequence& sequence) {
-      rounded_[sequence.member] += tasks::numeric::AllRoundToTarget(
-          sequence.numbers, sequence.targets, sequence.mask, unit_);
-    });
-  }
-
-  std::vector<LengthScore> Scores() const override {
-    std::vector<LengthScore> scores;
-    for (const int64_t rounded : rounded_) {
-      scores.push_back(
-          {.accuracy = Share(static_cast<double>(rounded), sequences_), .sequences = sequences_});
-    }
-    return scores;
-  }
-
- private:
-  double unit_;
-  std::vector<int64_t> rounded_;  // by member
   int64_t sequences_ = 0;
 };
 
@@ -317,7 +299,7 @@ std::unique_ptr<Scorer> CreateScorer(const data::Examples& examples, int64_t mem
 }
 
 std::unique_ptr<Scorer> CreateRoundingScorer(double rounding_unit, int64_t members) {
-  return std::make_unique<RoundingScorer>(rounding_unit, members);
+  return std::make_unique<NumberScorer>(members, /*each_sequence=*/false, rounding_unit);
 }
 
 }  // namespace lengthwise::worker::evaluation

@@ -36,7 +36,7 @@ std::unique_ptr<Scorer> WithAnswers(std::unique_ptr<Scorer> scorer, const data::
                                     int64_t members, int64_t length, int32_t answers);
 
 // Scores sequences of whole numbers. Accuracy is the share of sequences whose outputs all round to
-// their targets; nothing else is measured.
+// their targets.
 std::unique_ptr<Scorer> CreateRoundingScorer(double rounding_unit, int64_t members);
 
 }  // namespace lengthwise::worker::evaluation
