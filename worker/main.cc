@@ -108,12 +108,11 @@ Measurements::ReadGpu GpuReader(const std::string& device, const PackRunner& run
   if (absl::StartsWith(device, "cuda:") && !absl::SimpleAtoi(device.substr(5), &index)) {
     return nullptr;
   }
-  const std::shared_ptr<Nvml> nvml = Nvml::Open(kernels::CudaPciBusId(index));
-  if (nvml == nullptr) {
+  Measurements::ReadGpu read = OpenNvml(kernels::CudaPciBusId(index));
+  if (read == nullptr) {
     platform::LogInfo("the GPU's driver says nothing of its use (no NVML): it is not reported");
-    return nullptr;
   }
-  return [nvml] { return nvml->Read(); };
+  return read;
 }
 
 // Lines for --version: LibTorch's version; whether CUDA kernels were built; the GPU that --device

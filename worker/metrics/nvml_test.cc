@@ -17,14 +17,14 @@ int Users() {
 
 TEST(Nvml, ReadsMemoryAndUtilization) {
   {
-    const std::unique_ptr<Nvml> nvml = Nvml::Open("0000:65:00.0", kDriver);
-    ASSERT_NE(nvml, nullptr) << dlerror();
-    const std::optional<v1::GpuUse> first = nvml->Read();
+    const auto read = OpenNvml("0000:65:00.0", kDriver);
+    ASSERT_NE(read, nullptr) << dlerror();
+    const std::optional<v1::GpuUse> first = read();
     ASSERT_TRUE(first.has_value());
     EXPECT_EQ(first->memory_total_bytes(), 80 * kGib);
     EXPECT_EQ(first->memory_used_bytes(), kGib);
     EXPECT_DOUBLE_EQ(first->utilization(), 0.37);
-    const std::optional<v1::GpuUse> second = nvml->Read();
+    const std::optional<v1::GpuUse> second = read();
     ASSERT_TRUE(second.has_value());
     EXPECT_EQ(second->memory_used_bytes(), 2 * kGib);
     EXPECT_EQ(second->utilization(), 0);
@@ -34,11 +34,11 @@ TEST(Nvml, ReadsMemoryAndUtilization) {
 }
 
 TEST(Nvml, IsNullWithoutDriverOrGpu) {
-  EXPECT_EQ(Nvml::Open("0000:65:00.0", "libno_such_driver.so.1"), nullptr);
-  EXPECT_EQ(Nvml::Open("0000:01:00.0", kDriver), nullptr);
+  EXPECT_EQ(OpenNvml("0000:65:00.0", "libno_such_driver.so.1"), nullptr);
+  EXPECT_EQ(OpenNvml("0000:01:00.0", kDriver), nullptr);
   EXPECT_EQ(Users(), 0);
   // A library without NVML's symbols.
-  EXPECT_EQ(Nvml::Open("0000:65:00.0", "libm.so.6"), nullptr);
+  EXPECT_EQ(OpenNvml("0000:65:00.0", "libm.so.6"), nullptr);
 }
 
 }  // namespace
