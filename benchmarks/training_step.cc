@@ -188,12 +188,7 @@ int MeasureAll(const Options& options) {
         10240, 64, 256);
     return 0;
   }
-  const auto mode = ParseKernelMode(options.kernels);
-  if (!mode.ok()) {
-    std::fprintf(stderr, "%s\n", mode.status().ToString().c_str());
-    return 1;
-  }
-  PackKernels kernels(*device, {.mode = *mode});
+  PackKernels kernels(*device, {.mode = options.kernels});
   for (const std::string& precision : options.precisions) {
     for (const std::string& lengths : options.lengths) {
       for (const int pack : options.packs) {
@@ -226,7 +221,8 @@ int Main(int argc, char** argv) {
                  "training does")
       ->check(CheckLengths);
   app.add_option("--device", options.device, "cpu, cuda or auto");
-  app.add_option("--kernels", options.kernels, "auto, fused or plain, as of the worker");
+  app.add_option("--kernels", options.kernels, "As of the worker")
+      ->check(CLI::IsMember({"auto", "fused", "plain"}));
   app.add_option("--precision,--precisions", options.precisions, "float32 or bfloat16");
   app.add_option("--steps", options.steps)->check(CLI::PositiveNumber);
   app.add_option("--threads", options.threads);

@@ -128,7 +128,7 @@ struct PackRunnerOptions {
 };
 
 // Implemented in worker/training. INVALID_ARGUMENT: no such device (the message lists those
-// present), or an unknown value of `kernels`.
+// present).
 absl::StatusOr<std::unique_ptr<PackRunner>> CreatePackRunner(const PackRunnerOptions& options);
 
 }  // namespace lengthwise::worker

@@ -124,9 +124,6 @@ c10::Device PlaceOf(const Device& device) {
 }
 
 absl::StatusOr<Device> OpenDevice(absl::string_view name, int32_t threads) {
-  if (threads < 0) {
-    return absl::InvalidArgumentError(absl::StrCat("threads must be at least 0, not ", threads));
-  }
   Device device;
   device.threads = threads > 0 ? threads : platform::CountUsableCpus().count;
   SetProcessUp();

@@ -59,7 +59,6 @@ TEST(DeviceTest, MissingDeviceErrorListsDevices) {
     EXPECT_EQ(device.status().code(), absl::StatusCode::kInvalidArgument) << name;
     EXPECT_THAT(device.status().message(), HasSubstr("available: cpu")) << name;
   }
-  EXPECT_EQ(OpenDevice("cpu", -1).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
 TEST(OutOfMemoryTest, RecognizesCpuAllocatorErrors) {

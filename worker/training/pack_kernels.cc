@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "models/kernels/cuda_devices.h"
@@ -45,14 +44,6 @@ std::string KeyOf(const KernelProblem& problem) {
 
 }  // namespace
 
-absl::StatusOr<KernelMode> ParseKernelMode(absl::string_view name) {
-  if (name == "auto") return KernelMode::kAuto;
-  if (name == "fused") return KernelMode::kFused;
-  if (name == "plain") return KernelMode::kPlain;
-  return absl::InvalidArgumentError(
-      absl::StrCat("kernels must be auto, fused or plain, not \"", name, "\""));
-}
-
 KernelProblem ProblemOf(const Blueprint& blueprint, int64_t members) {
   const v1::Training& training = blueprint.training;
   const int64_t longest = blueprint.text != nullptr ? training.packing().tokens()
@@ -87,12 +78,9 @@ std::string WhyNoKernels(const Device& device) {
 }
 
 PackKernels::PackKernels(const Device& device, Options options)
-    : device_(device), options_(std::move(options)) {
-  if (!device_.cuda) return;
-  summary_ = options_.mode == KernelMode::kAuto    ? "auto"
-             : options_.mode == KernelMode::kFused ? "fused"
-                                                   : "plain";
-}
+    : device_(device),
+      options_(std::move(options)),
+      summary_(device.cuda ? options_.mode : "") {}
 
 PackKernels::Chosen PackKernels::Choose(const Blueprint& blueprint, int64_t members) {
   Chosen chosen = Decide(blueprint, members);
@@ -108,14 +96,14 @@ std::string PackKernels::summary() const {
 
 PackKernels::Chosen PackKernels::Decide(const Blueprint& blueprint, int64_t members) {
   if (!device_.cuda) return {};
-  if (options_.mode == KernelMode::kPlain) return {models::KernelChoice::Plain(), "plain"};
+  if (options_.mode == "plain") return {models::KernelChoice::Plain(), "plain"};
   if (blueprint.training.precision() == "float64") {
     return {models::KernelChoice::Plain(), "plain: float64"};
   }
   if (const std::string why = options_.why_none(device_); !why.empty()) {
     return {models::KernelChoice::Plain(), absl::StrCat("plain: ", why)};
   }
-  if (options_.mode == KernelMode::kFused) return {models::KernelChoice::Fused(), "fused"};
+  if (options_.mode == "fused") return {models::KernelChoice::Fused(), "fused"};
   const KernelProblem problem = ProblemOf(blueprint, members);
   const std::string key = KeyOf(problem);
   if (const auto known = known_.find(key); known != known_.end()) return known->second;

@@ -9,8 +9,6 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "models/layers/kernel_choice.h"
 #include "models/layers/kernel_selection.h"
 #include "platform/mutex.h"
@@ -18,15 +16,6 @@
 #include "worker/training/device.h"
 
 namespace lengthwise::worker::training {
-
-enum class KernelMode {
-  kAuto,   // our kernels where they agree with LibTorch's and are faster
-  kFused,  // our kernels, wherever they support the tensors
-  kPlain,  // LibTorch's operators
-};
-
-// Parses "auto", "fused" or "plain"; INVALID_ARGUMENT for anything else.
-absl::StatusOr<KernelMode> ParseKernelMode(absl::string_view name);
 
 // A problem of a pack's shape for measurements: a layer of all members with the batch of a step, or
 // as many sequences as LibTorch's operators have memory for.
@@ -66,7 +55,9 @@ std::string WhyNoKernels(const Device& device);
 class PackKernels {
  public:
   struct Options {
-    KernelMode mode = KernelMode::kAuto;
+    // "auto": our kernels where they agree with LibTorch's and are faster; "fused": our kernels,
+    // wherever they support the tensors; "plain": LibTorch's operators.
+    std::string mode = "auto";
     // Tests replace these functions.
     std::function<std::vector<models::KernelDecision>(const KernelProblem&, const Device&)>
         measure = MeasureKernels;

@@ -29,7 +29,7 @@ constexpr int32_t kCpuPackSize = 1;
 
 class LeaseRunner : public PackRunner {
  public:
-  LeaseRunner(training::Device device, int32_t max_pack_size, training::KernelMode kernels,
+  LeaseRunner(training::Device device, int32_t max_pack_size, const std::string& kernels,
               std::string modules)
       : device_(std::move(device)),
         max_pack_size_(max_pack_size),
@@ -102,7 +102,7 @@ class LeaseRunner : public PackRunner {
   absl::Status DeviceLost(const std::exception& e) const {
     return absl::UnavailableError(absl::StrCat(
         "the GPU of this worker is lost to it: ", training::FirstLine(e),
-        mode_ == training::KernelMode::kPlain
+        mode_ == "plain"
             ? "; start the worker again, and if this repeats, look for the GPU's errors in the "
               "kernel's log (dmesg, lines with Xid)"
             : "; start the worker again, and if this repeats, with --kernels plain"));
@@ -120,7 +120,7 @@ class LeaseRunner : public PackRunner {
 
   const training::Device device_;
   const int32_t max_pack_size_;
-  const training::KernelMode mode_;
+  const std::string mode_;
   training::PackKernels kernels_;
   // What computes users' modules.
   const std::string modules_;
@@ -132,11 +132,6 @@ class LeaseRunner : public PackRunner {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<PackRunner>> CreatePackRunner(const PackRunnerOptions& options) {
-  if (options.max_pack_size < 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("max_pack_size must be at least 0, not ", options.max_pack_size));
-  }
-  ASSIGN_OR_RETURN(const training::KernelMode kernels, training::ParseKernelMode(options.kernels));
   ASSIGN_OR_RETURN(training::Device device, training::OpenDevice(options.device, options.threads));
   device.python = options.python;
   device.python_limit = options.python_limit;
@@ -158,11 +153,11 @@ absl::StatusOr<std::unique_ptr<PackRunner>> CreatePackRunner(const PackRunnerOpt
   }
   int32_t max_pack_size = options.max_pack_size;
   if (max_pack_size == 0) max_pack_size = device.cuda ? kCudaPackSize : kCpuPackSize;
-  if (!device.cuda && kernels == training::KernelMode::kPlain) {
+  if (!device.cuda && options.kernels == "plain") {
     platform::LogWarning(
         "--kernels plain is for CUDA devices: a CPU always uses this program's own kernels");
   }
-  return std::make_unique<LeaseRunner>(std::move(device), max_pack_size, kernels,
+  return std::make_unique<LeaseRunner>(std::move(device), max_pack_size, options.kernels,
                                        std::move(modules));
 }
 
