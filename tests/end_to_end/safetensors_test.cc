@@ -36,11 +36,12 @@ std::string Checkpoint() {
   layout.Add("output_bias", {1}, {});
   std::vector<T> rows(static_cast<size_t>(3 * layout.row_size()));
   std::iota(rows.begin(), rows.end(), T{-7} / 3);
-  const absl::Span<const T> all(rows);
-  const auto size = static_cast<size_t>(layout.row_size());
-  return worker::checkpoints::WriteTrialCheckpoint<T>(
+  const size_t size = sizeof(T) * static_cast<size_t>(layout.row_size());
+  const auto all = absl::MakeSpan(reinterpret_cast<char*>(rows.data()), 3 * size);
+  return worker::checkpoints::WriteTrialCheckpoint(
       layout, {.step = 12, .program_version = "1", .fingerprint = "f"},
-      {all.subspan(0, size), all.subspan(size, size), all.subspan(2 * size, size)});
+      {sizeof(T) == 8 ? models::DataType::kFloat64 : models::DataType::kFloat32,
+       all.subspan(0, size), all.subspan(size, size), all.subspan(2 * size, size)});
 }
 
 // The script's expected output, computed with this implementation's reader.

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstring>
 #include <map>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -14,14 +13,12 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "models/parameters/safetensors.h"
 #include "platform/status_macros.h"
 #include "proto/digest.h"
 
 namespace lengthwise::worker::checkpoints {
 namespace {
 
-using models::DataType;
 using models::ReadSafetensors;
 using models::TensorFile;
 using models::TensorView;
@@ -38,13 +35,9 @@ constexpr char kDropped[] = "dropped";
 constexpr char kEvaluation[] = "evaluation";
 constexpr char kDue[] = "due";
 
-template <typename T>
-constexpr DataType kDataType = std::is_same_v<T, float> ? DataType::kFloat32 : DataType::kFloat64;
-
 // Returns a checkpoint's rows with the prefix of their tensors' names.
-template <typename T>
-std::vector<std::pair<absl::string_view, absl::Span<T>>> NamedRows(const TrialRows<T>& rows,
-                                                                   bool has_optimizer_state) {
+std::vector<std::pair<absl::string_view, absl::Span<char>>> NamedRows(const TrialRows& rows,
+                                                                      bool has_optimizer_state) {
   if (!has_optimizer_state) return {{"parameters/", rows.parameters}};
   return {{"parameters/", rows.parameters},
           {"adam/first_moment/", rows.first_moments},
@@ -149,9 +142,8 @@ std::string Fingerprint(const v1::TrialSpecification& specification) {
   return Digest(trained);
 }
 
-template <typename T>
 std::string WriteTrialCheckpoint(const models::ParameterLayout& layout,
-                                 const CheckpointHeader& header, TrialRows<const T> rows) {
+                                 const CheckpointHeader& header, const TrialRows& rows) {
   TensorFile file;
   file.metadata = {{"format", std::string(kFormat)},
                    {"step", absl::StrCat(header.step)},
@@ -169,25 +161,23 @@ std::string WriteTrialCheckpoint(const models::ParameterLayout& layout,
   }
   if (!header.has_optimizer_state) file.metadata[kOptimizerState] = kDropped;
   if (header.evaluation_due) file.metadata[kEvaluation] = kDue;
+  const int64_t width = models::DataTypeSize(rows.type);
   for (const auto& [prefix, row] : NamedRows(rows, header.has_optimizer_state)) {
     for (const models::ParameterLayout::Slot& slot : layout.slots()) {
-      const auto part =
-          row.subspan(static_cast<size_t>(slot.offset), static_cast<size_t>(slot.size));
       file.tensors.push_back({.name = absl::StrCat(prefix, slot.name),
-                              .type = kDataType<T>,
+                              .type = rows.type,
                               .shape = slot.shape,
-                              .bytes = absl::string_view(reinterpret_cast<const char*>(part.data()),
-                                                         part.size() * sizeof(T))});
+                              .bytes = absl::string_view(row.data() + slot.offset * width,
+                                                         static_cast<size_t>(slot.size * width))});
     }
   }
   return WriteSafetensors(file);
 }
 
-template <typename T>
 absl::StatusOr<CheckpointHeader> ReadTrialCheckpoint(absl::string_view bytes,
                                                      const models::ParameterLayout& layout,
                                                      absl::string_view fingerprint,
-                                                     TrialRows<T> rows) {
+                                                     const TrialRows& rows) {
   ASSIGN_OR_RETURN(const TensorFile file, ReadSafetensors(bytes));
   ASSIGN_OR_RETURN(CheckpointHeader header, ReadHeader(file));
   if (header.fingerprint != fingerprint) {
@@ -199,7 +189,7 @@ absl::StatusOr<CheckpointHeader> ReadTrialCheckpoint(absl::string_view bytes,
   std::map<std::string, const TensorView*> by_name;
   for (const TensorView& tensor : file.tensors) by_name[tensor.name] = &tensor;
   // Checks every tensor before copying any, so that an error leaves the rows unchanged.
-  std::vector<std::pair<T*, absl::string_view>> copies;
+  std::vector<std::pair<char*, absl::string_view>> copies;
   for (const auto& [prefix, row] : NamedRows(rows, header.has_optimizer_state)) {
     for (const models::ParameterLayout::Slot& slot : layout.slots()) {
       const std::string name = absl::StrCat(prefix, slot.name);
@@ -208,11 +198,11 @@ absl::StatusOr<CheckpointHeader> ReadTrialCheckpoint(absl::string_view bytes,
         return absl::DataLossError(absl::StrCat("the checkpoint has no tensor \"", name, "\""));
       }
       const TensorView& tensor = *found->second;
-      if (tensor.type != kDataType<T> || tensor.shape != slot.shape) {
+      if (tensor.type != rows.type || tensor.shape != slot.shape) {
         return absl::DataLossError(absl::StrCat("the checkpoint's tensor \"", name,
                                                 "\" has another type or shape than the network's"));
       }
-      copies.emplace_back(row.data() + slot.offset, tensor.bytes);
+      copies.emplace_back(row.data() + slot.offset * models::DataTypeSize(rows.type), tensor.bytes);
     }
   }
   if (copies.size() != file.tensors.size()) {
@@ -220,22 +210,11 @@ absl::StatusOr<CheckpointHeader> ReadTrialCheckpoint(absl::string_view bytes,
   }
   for (const auto& [to, from] : copies) std::memcpy(to, from.data(), from.size());
   if (!header.has_optimizer_state) {
-    for (const absl::Span<T> moments : {rows.first_moments, rows.second_moments}) {
-      std::fill(moments.begin(), moments.end(), T{0});
+    for (const absl::Span<char> moments : {rows.first_moments, rows.second_moments}) {
+      std::fill(moments.begin(), moments.end(), '\0');
     }
   }
   return header;
 }
-
-template std::string WriteTrialCheckpoint<float>(const models::ParameterLayout&,
-                                                 const CheckpointHeader&, TrialRows<const float>);
-template std::string WriteTrialCheckpoint<double>(const models::ParameterLayout&,
-                                                  const CheckpointHeader&, TrialRows<const double>);
-template absl::StatusOr<CheckpointHeader> ReadTrialCheckpoint<float>(absl::string_view,
-                                                                     const models::ParameterLayout&,
-                                                                     absl::string_view,
-                                                                     TrialRows<float>);
-template absl::StatusOr<CheckpointHeader> ReadTrialCheckpoint<double>(
-    absl::string_view, const models::ParameterLayout&, absl::string_view, TrialRows<double>);
 
 }  // namespace lengthwise::worker::checkpoints

@@ -20,6 +20,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "models/parameters/layout.h"
+#include "models/parameters/safetensors.h"
 #include "proto/specification.pb.h"
 
 namespace lengthwise::worker::checkpoints {
@@ -60,13 +61,12 @@ struct CheckpointHeader {
   int64_t losses = 0;
 };
 
-// A member's rows of the arena, layout.row_size() elements each. T is float or double, possibly
-// const.
-template <typename T>
+// The bytes of a member's rows of the arena, layout.row_size() numbers each.
 struct TrialRows {
-  absl::Span<T> parameters;
-  absl::Span<T> first_moments;
-  absl::Span<T> second_moments;
+  models::DataType type = models::DataType::kFloat32;
+  absl::Span<char> parameters;
+  absl::Span<char> first_moments;
+  absl::Span<char> second_moments;
 };
 
 // Digest (proto/digest.h) of all fields that determine the numbers in a step's checkpoint: all
@@ -77,20 +77,18 @@ struct TrialRows {
 std::string Fingerprint(const v1::TrialSpecification& specification);
 
 // Returns the checkpoint's bytes; equal arguments give equal bytes. The moments are not read if the
-// header has no optimizer state. Defined for float and double.
-template <typename T>
+// header has no optimizer state.
 std::string WriteTrialCheckpoint(const models::ParameterLayout& layout,
-                                 const CheckpointHeader& header, TrialRows<const T> rows);
+                                 const CheckpointHeader& header, const TrialRows& rows);
 
 // Fills the rows, except their padding, which the arena keeps zero, and returns the header. Missing
 // moments become zero. DATA_LOSS if the bytes are not a checkpoint of this layout and type;
 // FAILED_PRECONDITION if the checkpoint has another fingerprint and so belongs to another trial.
-// After an error the rows are unchanged. Defined for float and double.
-template <typename T>
+// After an error the rows are unchanged.
 absl::StatusOr<CheckpointHeader> ReadTrialCheckpoint(absl::string_view bytes,
                                                      const models::ParameterLayout& layout,
                                                      absl::string_view fingerprint,
-                                                     TrialRows<T> rows);
+                                                     const TrialRows& rows);
 
 }  // namespace lengthwise::worker::checkpoints
 

@@ -39,10 +39,13 @@ struct Rows {
       }
     }
   }
-  TrialRows<T> Mutable() {
-    return {absl::MakeSpan(parameters), absl::MakeSpan(first), absl::MakeSpan(second)};
+  TrialRows Bytes() {
+    const auto bytes = [](std::vector<T>& row) {
+      return absl::MakeSpan(reinterpret_cast<char*>(row.data()), sizeof(T) * row.size());
+    };
+    return {sizeof(T) == 8 ? models::DataType::kFloat64 : models::DataType::kFloat32,
+            bytes(parameters), bytes(first), bytes(second)};
   }
-  TrialRows<const T> Const() const { return {parameters, first, second}; }
   bool operator==(const Rows&) const = default;
 
   std::vector<T> parameters, first, second;
@@ -57,11 +60,11 @@ TYPED_TEST_SUITE(TrialCheckpointTest, Precisions);
 
 TYPED_TEST(TrialCheckpointTest, ReadsBackEveryNumberAndTheHeader) {
   const models::ParameterLayout layout = SmallLayout();
-  const Rows<TypeParam> saved(layout, 0.5);
-  const std::string bytes = WriteTrialCheckpoint<TypeParam>(layout, kHeader, saved.Const());
+  Rows<TypeParam> saved(layout, 0.5);
+  const std::string bytes = WriteTrialCheckpoint(layout, kHeader, saved.Bytes());
 
   Rows<TypeParam> loaded(layout);
-  const auto header = ReadTrialCheckpoint<TypeParam>(bytes, layout, "f00", loaded.Mutable());
+  const auto header = ReadTrialCheckpoint(bytes, layout, "f00", loaded.Bytes());
   ASSERT_TRUE(header.ok()) << header.status();
   EXPECT_EQ(header->step, 1234);
   EXPECT_EQ(header->program_version, "0.1");
@@ -73,11 +76,10 @@ TYPED_TEST(TrialCheckpointTest, StoresTrainingSecondsAndStopReason) {
   CheckpointHeader stopped = kHeader;
   stopped.training_seconds = 1.0 / 3;
   stopped.stop_reason = "it was \"enough\"";
-  const Rows<TypeParam> saved(layout, 1);
+  Rows<TypeParam> saved(layout, 1);
   Rows<TypeParam> loaded(layout);
-  const auto header = ReadTrialCheckpoint<TypeParam>(
-      WriteTrialCheckpoint<TypeParam>(layout, stopped, saved.Const()), layout, "f00",
-      loaded.Mutable());
+  const auto header = ReadTrialCheckpoint(WriteTrialCheckpoint(layout, stopped, saved.Bytes()),
+                                          layout, "f00", loaded.Bytes());
   ASSERT_TRUE(header.ok()) << header.status();
   EXPECT_EQ(header->training_seconds, 1.0 / 3);
   EXPECT_EQ(header->stop_reason, "it was \"enough\"");
@@ -87,15 +89,15 @@ TYPED_TEST(TrialCheckpointTest, WithoutOptimizerStateOnlyParametersRemain) {
   const models::ParameterLayout layout = SmallLayout();
   CheckpointHeader ended = kHeader;
   ended.has_optimizer_state = false;
-  const Rows<TypeParam> saved(layout, 1);
-  const std::string bytes = WriteTrialCheckpoint<TypeParam>(layout, ended, saved.Const());
+  Rows<TypeParam> saved(layout, 1);
+  const std::string bytes = WriteTrialCheckpoint(layout, ended, saved.Bytes());
   const auto file = ReadSafetensors(bytes);
   ASSERT_TRUE(file.ok()) << file.status();
   std::vector<std::string> names;
   for (const TensorView& tensor : file->tensors) names.push_back(tensor.name);
   EXPECT_THAT(names, ::testing::ElementsAre("parameters/embedding", "parameters/bias"));
   Rows<TypeParam> loaded(layout, 7);
-  const auto header = ReadTrialCheckpoint<TypeParam>(bytes, layout, "f00", loaded.Mutable());
+  const auto header = ReadTrialCheckpoint(bytes, layout, "f00", loaded.Bytes());
   ASSERT_TRUE(header.ok()) << header.status();
   EXPECT_FALSE(header->has_optimizer_state);
   EXPECT_EQ(loaded.parameters, saved.parameters);
@@ -106,9 +108,7 @@ TYPED_TEST(TrialCheckpointTest, WithoutOptimizerStateOnlyParametersRemain) {
   TensorFile silent = ReadSafetensors(bytes).value();
   silent.metadata.erase("optimizer_state");
   EXPECT_EQ(
-      ReadTrialCheckpoint<TypeParam>(WriteSafetensors(silent), layout, "f00", loaded.Mutable())
-          .status()
-          .code(),
+      ReadTrialCheckpoint(WriteSafetensors(silent), layout, "f00", loaded.Bytes()).status().code(),
       absl::StatusCode::kDataLoss);
 }
 
@@ -117,16 +117,15 @@ TYPED_TEST(TrialCheckpointTest, StoresThatAnEvaluationIsDue) {
   CheckpointHeader interrupted = kHeader;
   interrupted.evaluation_due = true;
   Rows<TypeParam> rows(layout, 1);
-  const std::string bytes = WriteTrialCheckpoint<TypeParam>(layout, interrupted, rows.Const());
-  const auto header = ReadTrialCheckpoint<TypeParam>(bytes, layout, "f00", rows.Mutable());
+  const std::string bytes = WriteTrialCheckpoint(layout, interrupted, rows.Bytes());
+  const auto header = ReadTrialCheckpoint(bytes, layout, "f00", rows.Bytes());
   ASSERT_TRUE(header.ok()) << header.status();
   EXPECT_TRUE(header->evaluation_due);
   TensorFile other = ReadSafetensors(bytes).value();
   other.metadata["evaluation"] = "made";
-  EXPECT_EQ(ReadTrialCheckpoint<TypeParam>(WriteSafetensors(other), layout, "f00", rows.Mutable())
-                .status()
-                .code(),
-            absl::StatusCode::kDataLoss);
+  EXPECT_EQ(
+      ReadTrialCheckpoint(WriteSafetensors(other), layout, "f00", rows.Bytes()).status().code(),
+      absl::StatusCode::kDataLoss);
 }
 
 TYPED_TEST(TrialCheckpointTest, StoresTheLossesSinceTheNewestPoint) {
@@ -135,18 +134,17 @@ TYPED_TEST(TrialCheckpointTest, StoresTheLossesSinceTheNewestPoint) {
   between.loss_sum = 0.1 + 0.2;
   between.losses = 2;
   Rows<TypeParam> rows(layout, 1);
-  const std::string bytes = WriteTrialCheckpoint<TypeParam>(layout, between, rows.Const());
-  const auto header = ReadTrialCheckpoint<TypeParam>(bytes, layout, "f00", rows.Mutable());
+  const std::string bytes = WriteTrialCheckpoint(layout, between, rows.Bytes());
+  const auto header = ReadTrialCheckpoint(bytes, layout, "f00", rows.Bytes());
   ASSERT_TRUE(header.ok()) << header.status();
   EXPECT_EQ(header->loss_sum, 0.1 + 0.2);
   EXPECT_EQ(header->losses, 2);
   for (const char* damaged : {"", "1", "nan 2", "1 0", "1 1235"}) {
     TensorFile other = ReadSafetensors(bytes).value();
     other.metadata["losses_since_point"] = damaged;
-    EXPECT_EQ(ReadTrialCheckpoint<TypeParam>(WriteSafetensors(other), layout, "f00", rows.Mutable())
-                  .status()
-                  .code(),
-              absl::StatusCode::kDataLoss)
+    EXPECT_EQ(
+        ReadTrialCheckpoint(WriteSafetensors(other), layout, "f00", rows.Bytes()).status().code(),
+        absl::StatusCode::kDataLoss)
         << damaged;
   }
 }
@@ -162,15 +160,14 @@ TEST(TrialCheckpointTest, KeepDoesNotChangeTheFingerprint) {
 // Same as checkpoints from before these keys existed, and of trials without a time limit.
 TYPED_TEST(TrialCheckpointTest, UnsetFieldsHaveNoKeys) {
   const models::ParameterLayout layout = SmallLayout();
-  const std::string bytes =
-      WriteTrialCheckpoint<TypeParam>(layout, kHeader, Rows<TypeParam>(layout).Const());
+  const std::string bytes = WriteTrialCheckpoint(layout, kHeader, Rows<TypeParam>(layout).Bytes());
   const auto file = ReadSafetensors(bytes);
   ASSERT_TRUE(file.ok()) << file.status();
   std::vector<std::string> keys;
   for (const auto& [key, value] : file->metadata) keys.push_back(key);
   EXPECT_THAT(keys, ::testing::ElementsAre("format", "program_version", "specification", "step"));
   Rows<TypeParam> loaded(layout);
-  const auto header = ReadTrialCheckpoint<TypeParam>(bytes, layout, "f00", loaded.Mutable());
+  const auto header = ReadTrialCheckpoint(bytes, layout, "f00", loaded.Bytes());
   ASSERT_TRUE(header.ok()) << header.status();
   EXPECT_EQ(header->training_seconds, 0);
   EXPECT_EQ(header->stop_reason, "");
@@ -181,42 +178,38 @@ TYPED_TEST(TrialCheckpointTest, StoresTheKernelsOfEachStep) {
   CheckpointHeader moved = kHeader;
   moved.kernels = {{400, "attention plain, Adam plain"}, {1234, "fused"}};
   Rows<TypeParam> rows(layout, 1);
-  const std::string bytes = WriteTrialCheckpoint<TypeParam>(layout, moved, rows.Const());
-  const auto header = ReadTrialCheckpoint<TypeParam>(bytes, layout, "f00", rows.Mutable());
+  const std::string bytes = WriteTrialCheckpoint(layout, moved, rows.Bytes());
+  const auto header = ReadTrialCheckpoint(bytes, layout, "f00", rows.Bytes());
   ASSERT_TRUE(header.ok()) << header.status();
   EXPECT_EQ(header->kernels, moved.kernels);
   for (const char* const kernels :
        {"", "fused", "400", "400 ", "0 fused", "1235 fused", "400 fused;", "400 fused;400 plain"}) {
     TensorFile file = ReadSafetensors(bytes).value();
     file.metadata["kernels"] = kernels;
-    EXPECT_EQ(ReadTrialCheckpoint<TypeParam>(WriteSafetensors(file), layout, "f00", rows.Mutable())
-                  .status()
-                  .code(),
-              absl::StatusCode::kDataLoss)
+    EXPECT_EQ(
+        ReadTrialCheckpoint(WriteSafetensors(file), layout, "f00", rows.Bytes()).status().code(),
+        absl::StatusCode::kDataLoss)
         << kernels;
   }
 }
 
 TEST(TrialCheckpointTest, InvalidSecondsAreDataLoss) {
   const models::ParameterLayout layout = SmallLayout();
-  const std::string bytes =
-      WriteTrialCheckpoint<float>(layout, kHeader, Rows<float>(layout).Const());
+  const std::string bytes = WriteTrialCheckpoint(layout, kHeader, Rows<float>(layout).Bytes());
   for (const char* const seconds : {"", "-1", "nan", "inf", "soon"}) {
     TensorFile file = ReadSafetensors(bytes).value();
     file.metadata["training_seconds"] = seconds;
     Rows<float> loaded(layout);
-    EXPECT_EQ(ReadTrialCheckpoint<float>(WriteSafetensors(file), layout, "f00", loaded.Mutable())
-                  .status()
-                  .code(),
-              absl::StatusCode::kDataLoss)
+    EXPECT_EQ(
+        ReadTrialCheckpoint(WriteSafetensors(file), layout, "f00", loaded.Bytes()).status().code(),
+        absl::StatusCode::kDataLoss)
         << seconds;
   }
 }
 
 TYPED_TEST(TrialCheckpointTest, TensorsHaveTheNamesAndShapesOfTheLayout) {
   const models::ParameterLayout layout = SmallLayout();
-  const std::string bytes =
-      WriteTrialCheckpoint<TypeParam>(layout, kHeader, Rows<TypeParam>(layout).Const());
+  const std::string bytes = WriteTrialCheckpoint(layout, kHeader, Rows<TypeParam>(layout).Bytes());
   const auto file = ReadSafetensors(bytes);
   ASSERT_TRUE(file.ok()) << file.status();
   std::vector<std::string> names;
@@ -231,9 +224,9 @@ TYPED_TEST(TrialCheckpointTest, TensorsHaveTheNamesAndShapesOfTheLayout) {
 TYPED_TEST(TrialCheckpointTest, AnotherTrialsCheckpointIsRefused) {
   const models::ParameterLayout layout = SmallLayout();
   const std::string bytes =
-      WriteTrialCheckpoint<TypeParam>(layout, kHeader, Rows<TypeParam>(layout, 1).Const());
+      WriteTrialCheckpoint(layout, kHeader, Rows<TypeParam>(layout, 1).Bytes());
   Rows<TypeParam> loaded(layout);
-  const auto header = ReadTrialCheckpoint<TypeParam>(bytes, layout, "bar", loaded.Mutable());
+  const auto header = ReadTrialCheckpoint(bytes, layout, "bar", loaded.Bytes());
   EXPECT_EQ(header.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(header.status().message(), HasSubstr("another specification"));
   EXPECT_EQ(loaded, Rows<TypeParam>(layout));
@@ -242,11 +235,10 @@ TYPED_TEST(TrialCheckpointTest, AnotherTrialsCheckpointIsRefused) {
 TYPED_TEST(TrialCheckpointTest, TruncationIsDataLossAndChangesNoRow) {
   const models::ParameterLayout layout = SmallLayout();
   const std::string bytes =
-      WriteTrialCheckpoint<TypeParam>(layout, kHeader, Rows<TypeParam>(layout, 1).Const());
+      WriteTrialCheckpoint(layout, kHeader, Rows<TypeParam>(layout, 1).Bytes());
   Rows<TypeParam> loaded(layout);
   for (size_t size = 0; size < bytes.size(); ++size) {
-    const auto header =
-        ReadTrialCheckpoint<TypeParam>(bytes.substr(0, size), layout, "f00", loaded.Mutable());
+    const auto header = ReadTrialCheckpoint(bytes.substr(0, size), layout, "f00", loaded.Bytes());
     ASSERT_EQ(header.status().code(), absl::StatusCode::kDataLoss) << size;
   }
   EXPECT_EQ(loaded, Rows<TypeParam>(layout));
@@ -255,30 +247,27 @@ TYPED_TEST(TrialCheckpointTest, TruncationIsDataLossAndChangesNoRow) {
 TYPED_TEST(TrialCheckpointTest, OtherNetworksCheckpointIsDataLoss) {
   const models::ParameterLayout layout = SmallLayout();
   const std::string bytes =
-      WriteTrialCheckpoint<TypeParam>(layout, kHeader, Rows<TypeParam>(layout, 1).Const());
+      WriteTrialCheckpoint(layout, kHeader, Rows<TypeParam>(layout, 1).Bytes());
 
   models::ParameterLayout transposed;
   transposed.Add("embedding", {4, 3}, {});
   transposed.Add("bias", {5}, {});
   Rows<TypeParam> rows(transposed);
-  EXPECT_THAT(
-      ReadTrialCheckpoint<TypeParam>(bytes, transposed, "f00", rows.Mutable()).status().message(),
-      HasSubstr("parameters/embedding"));
+  EXPECT_THAT(ReadTrialCheckpoint(bytes, transposed, "f00", rows.Bytes()).status().message(),
+              HasSubstr("parameters/embedding"));
 
   models::ParameterLayout smaller;
   smaller.Add("embedding", {3, 4}, {});
   Rows<TypeParam> smaller_rows(smaller);
-  EXPECT_EQ(
-      ReadTrialCheckpoint<TypeParam>(bytes, smaller, "f00", smaller_rows.Mutable()).status().code(),
-      absl::StatusCode::kDataLoss);
+  EXPECT_EQ(ReadTrialCheckpoint(bytes, smaller, "f00", smaller_rows.Bytes()).status().code(),
+            absl::StatusCode::kDataLoss);
 }
 
 TEST(TrialCheckpointTest, PrecisionsAreNotMixed) {
   const models::ParameterLayout layout = SmallLayout();
-  const std::string bytes =
-      WriteTrialCheckpoint<float>(layout, kHeader, Rows<float>(layout, 1).Const());
+  const std::string bytes = WriteTrialCheckpoint(layout, kHeader, Rows<float>(layout, 1).Bytes());
   Rows<double> rows(layout);
-  EXPECT_EQ(ReadTrialCheckpoint<double>(bytes, layout, "f00", rows.Mutable()).status().code(),
+  EXPECT_EQ(ReadTrialCheckpoint(bytes, layout, "f00", rows.Bytes()).status().code(),
             absl::StatusCode::kDataLoss);
 }
 

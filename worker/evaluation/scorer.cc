@@ -179,11 +179,10 @@ class NumberScorer : public Scorer {
     };
     const double squared_error =
         tasks::numeric::SquaredErrors(sequence.numbers, sequence.targets, sequence.mask).Mean();
-    const bool is_close =
-        rounding_unit_.has_value()
-            ? tasks::numeric::AllRoundToTarget(sequence.numbers, sequence.targets, sequence.mask,
-                                               *rounding_unit_)
-            : all_close(Closeness::kSum);
+    const bool is_close = rounding_unit_.has_value()
+                              ? tasks::numeric::AllRoundToTarget(sequence.numbers, sequence.targets,
+                                                                 sequence.mask, *rounding_unit_)
+                              : all_close(Closeness::kSum);
     sums.squared_error += squared_error;
     sums.percentage_error +=
         tasks::numeric::AbsolutePercentageErrors(sequence.numbers, sequence.targets, sequence.mask)

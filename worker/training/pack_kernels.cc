@@ -78,9 +78,7 @@ std::string WhyNoKernels(const Device& device) {
 }
 
 PackKernels::PackKernels(const Device& device, Options options)
-    : device_(device),
-      options_(std::move(options)),
-      summary_(device.cuda ? options_.mode : "") {}
+    : device_(device), options_(std::move(options)), summary_(device.cuda ? options_.mode : "") {}
 
 PackKernels::Chosen PackKernels::Choose(const Blueprint& blueprint, int64_t members) {
   Chosen chosen = Decide(blueprint, members);

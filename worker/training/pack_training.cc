@@ -3,7 +3,6 @@
 #include <array>
 #include <chrono>
 #include <exception>
-#include <type_traits>
 #include <utility>
 
 #include "ATen/core/Tensor.h"
@@ -42,13 +41,13 @@ void AppendMeasurements(const at::Tensor& measured, std::vector<StepMeasurement>
 // A member's parameters, first and second moments on the host.
 using HostRows = std::array<at::Tensor, 3>;
 
-template <typename T>
-checkpoints::TrialRows<T> Rows(HostRows& rows) {
-  const auto span = [](at::Tensor& row) {
-    return absl::Span<T>(row.mutable_data_ptr<std::remove_const_t<T>>(),
-                         static_cast<size_t>(row.numel()));
+checkpoints::TrialRows BytesOf(HostRows& rows) {
+  const auto bytes = [](at::Tensor& row) {
+    return absl::MakeSpan(static_cast<char*>(row.mutable_data_ptr()), row.nbytes());
   };
-  return {span(rows[0]), span(rows[1]), span(rows[2])};
+  return {rows[0].scalar_type() == at::kDouble ? models::DataType::kFloat64
+                                               : models::DataType::kFloat32,
+          bytes(rows[0]), bytes(rows[1]), bytes(rows[2])};
 }
 
 }  // namespace
@@ -149,10 +148,7 @@ std::string PackTraining::Save(int64_t member, const checkpoints::CheckpointHead
   HostRows rows = {arena_.parameters(), arena_.first_moments(), arena_.second_moments()};
   // The copy to the host waits for the device, so that it has the rows after the last started step.
   for (at::Tensor& row : rows) row = row.select(0, member).to(at::kCPU).contiguous();
-  if (rows[0].scalar_type() == at::kDouble) {
-    return checkpoints::WriteTrialCheckpoint(arena_.layout(), header, Rows<const double>(rows));
-  }
-  return checkpoints::WriteTrialCheckpoint(arena_.layout(), header, Rows<const float>(rows));
+  return checkpoints::WriteTrialCheckpoint(arena_.layout(), header, BytesOf(rows));
 }
 
 absl::StatusOr<checkpoints::CheckpointHeader> PackTraining::Load(int64_t member,
@@ -162,11 +158,8 @@ absl::StatusOr<checkpoints::CheckpointHeader> PackTraining::Load(int64_t member,
   const models::ParameterLayout& layout = arena_.layout();
   HostRows rows;
   for (at::Tensor& row : rows) row = at::zeros({layout.row_size()}, options);
-  ASSIGN_OR_RETURN(
-      checkpoints::CheckpointHeader header,
-      rows[0].scalar_type() == at::kDouble
-          ? checkpoints::ReadTrialCheckpoint(bytes, layout, fingerprint, Rows<double>(rows))
-          : checkpoints::ReadTrialCheckpoint(bytes, layout, fingerprint, Rows<float>(rows)));
+  ASSIGN_OR_RETURN(checkpoints::CheckpointHeader header,
+                   checkpoints::ReadTrialCheckpoint(bytes, layout, fingerprint, BytesOf(rows)));
   arena_.parameters().select(0, member).copy_(rows[0]);
   arena_.first_moments().select(0, member).copy_(rows[1]);
   arena_.second_moments().select(0, member).copy_(rows[2]);
