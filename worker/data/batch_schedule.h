@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "proto/specification.pb.h"
+#include "specification/training_data.h"
 #include "tasks/data_set.h"
 #include "worker/data/examples.h"
 
@@ -31,16 +32,12 @@ class BatchSchedule {
   SampleAddresses SamplesOfStep(int64_t step, uint64_t data_seed) const;
 
   // Returns the seed of a member's data set.
-  uint64_t DataSetSeed(uint64_t data_seed) const { return data_set_seed_.value_or(data_seed); }
-
-  // 0 where every step draws new examples.
-  int64_t steps_per_epoch() const { return data_set_.has_value() ? data_set_->Batches() : 0; }
+  uint64_t DataSetSeed(uint64_t data_seed) const {
+    return specification::DataSetSeed(training_, data_seed);
+  }
 
  private:
-  v1::LengthRange lengths_;
-  int64_t batch_size_;
-  uint64_t schedule_seed_;
-  std::optional<uint64_t> data_set_seed_;
+  v1::Training training_;
   std::optional<tasks::DataSet> data_set_;
   // Cumulative weights, inclusive; empty without weights.
   std::vector<int64_t> weights_;

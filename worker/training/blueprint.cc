@@ -48,7 +48,7 @@ void Require(bool fulfilled, absl::string_view field, absl::string_view what, Pr
 
 models::ScheduleContext ScheduleContextOf(const Blueprint& blueprint) {
   return {.steps = blueprint.training.steps(),
-          .steps_per_epoch = blueprint.batches.steps_per_epoch()};
+          .steps_per_epoch = specification::StepsPerEpoch(blueprint.training)};
 }
 
 template <typename Sizes>
