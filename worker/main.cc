@@ -298,7 +298,7 @@ absl::Status AwaitChannel(absl::Status status, const Flags& flags, WorkerLoop::O
   std::promise<void> stop;
   const std::shared_future<void> stopped = stop.get_future().share();
   signals.OnFirst([&stop](int) { stop.set_value(); });
-  Reachability reachability({.subject = absl::StrCat("server ", options.server)});
+  Reachability reachability(absl::StrCat("server ", options.server));
   const auto connect = [&] { return SetChannel(flags, options); };
   status =
       RetryWhileUnavailable(std::move(status), connect, options.backoff, reachability,

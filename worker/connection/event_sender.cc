@@ -103,16 +103,13 @@ EventSender::EventSender(v1::WorkerService::StubInterface& stub, ObjectTransfers
                          const v1::Lease& lease, Outbox& outbox, const Options& options)
     : stub_(stub),
       objects_(objects),
-      lease_id_(lease.lease_id()),
-      fencing_token_(lease.fencing_token()),
+      lease_(lease),
       outbox_(outbox),
       options_(options),
       backoff_(options.backoff),
       upload_backoff_(options.backoff),
-      reachability_({.subject = "event stream"}) {
-  for (const v1::LeasedTrial& trial : lease.trials()) trial_names_.push_back(trial.trial());
-  writer_ = std::thread([this] { Run(); });
-}
+      reachability_("event stream"),
+      writer_([this] { Run(); }) {}
 
 EventSender::~EventSender() { Stop(); }
 
@@ -162,9 +159,9 @@ void EventSender::SendUntilBroken() {
 
 void EventSender::Upload(const Outbox::Upload& upload) {
   v1::UploadArtifactRequest::Header header;
-  header.set_lease_id(lease_id_);
-  header.set_fencing_token(fencing_token_);
-  header.set_trial(trial_names_[upload.trial]);
+  header.set_lease_id(lease_.lease_id());
+  header.set_fencing_token(lease_.fencing_token());
+  header.set_trial(lease_.trials(static_cast<int>(upload.trial)).trial());
   header.set_sha256(platform::Sha256Hex(*upload.bytes));
   header.set_size_bytes(static_cast<int64_t>(upload.bytes->size()));
   header.set_step(upload.step);

@@ -4,9 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
-#include <string>
 #include <thread>
-#include <vector>
 
 #include "absl/time/time.h"
 #include "proto/worker_service.grpc.pb.h"
@@ -30,7 +28,7 @@ class EventSender {
     absl::Duration acknowledgement_timeout = absl::Seconds(60);
   };
 
-  // `stub`, `objects` and `outbox` outlive the sender.
+  // `stub`, `objects`, `lease` and `outbox` outlive the sender.
   EventSender(v1::WorkerService::StubInterface& stub, ObjectTransfers& objects,
               const v1::Lease& lease, Outbox& outbox, const Options& options);
   // Calls Stop.
@@ -53,9 +51,7 @@ class EventSender {
 
   v1::WorkerService::StubInterface& stub_;
   ObjectTransfers& objects_;
-  const std::string lease_id_;
-  const int64_t fencing_token_;
-  std::vector<std::string> trial_names_;
+  const v1::Lease& lease_;
   Outbox& outbox_;
   const Options options_;
 

@@ -4,44 +4,36 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "rpc/channel.h"
 
 namespace lengthwise::worker {
 namespace {
 
-Reachability::Options WithDefaults(Reachability::Options options) {
-  if (!options.now) options.now = [] { return absl::Now(); };
-  if (!options.log) {
-    options.log = [](platform::LogLevel level, const std::string& text) {
-      platform::Log(level, text);
-    };
-  }
-  return options;
-}
+// Between repeated warnings during an outage.
+constexpr absl::Duration kRepeat = absl::Minutes(1);
 
 }  // namespace
 
-Reachability::Reachability(Options options) : options_(WithDefaults(std::move(options))) {}
+Reachability::Reachability(std::string subject, Clock now, Write write)
+    : subject_(std::move(subject)), now_(std::move(now)), write_(std::move(write)) {}
 
 void Reachability::Failed(const absl::Status& status, bool answered) {
   platform::MutexLock lock(mutex_);
-  const absl::Time now = options_.now();
-  if (now - last_logged_ < options_.repeat) return;
+  const absl::Time now = now_();
+  if (now - last_logged_ < kRepeat) return;
   last_logged_ = now;
   const bool away = !answered && (status.code() == absl::StatusCode::kUnavailable ||
                                   status.code() == absl::StatusCode::kDeadlineExceeded);
-  options_.log(
-      platform::LogLevel::kWarning,
-      away ? absl::StrCat(options_.subject, " unreachable (", ShortReason(status), "); retrying")
-           : absl::StrCat(options_.subject, " answers ", status.ToString(), "; retrying"));
+  write_(platform::LogLevel::kWarning,
+         away ? absl::StrCat(subject_, " unreachable (", ShortReason(status), "); retrying")
+              : absl::StrCat(subject_, " answers ", status.ToString(), "; retrying"));
 }
 
 void Reachability::Succeeded() {
   platform::MutexLock lock(mutex_);
   if (last_logged_ == absl::InfinitePast()) return;
   last_logged_ = absl::InfinitePast();
-  options_.log(platform::LogLevel::kInfo, absl::StrCat(options_.subject, " reached again"));
+  write_(platform::LogLevel::kInfo, absl::StrCat(subject_, " reached again"));
 }
 
 std::string ShortReason(const absl::Status& status) {

@@ -8,6 +8,8 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "platform/log.h"
 #include "platform/mutex.h"
@@ -17,27 +19,25 @@ namespace lengthwise::worker {
 // Thread-safe.
 class Reachability {
  public:
-  struct Options {
-    // Subject of the log lines, such as "server 127.0.0.1:7070".
-    std::string subject;
-    // Interval between repeated warnings during an outage.
-    absl::Duration repeat = absl::Minutes(1);
-    std::function<absl::Time()> now;                                  // default: absl::Now
-    std::function<void(platform::LogLevel, const std::string&)> log;  // default: platform::Log
-  };
+  using Clock = std::function<absl::Time()>;
+  using Write = std::function<void(platform::LogLevel, absl::string_view)>;
 
-  explicit Reachability(Options options);
+  // `subject` is that of the log lines, such as "server 127.0.0.1:7070". Only tests pass `now` and
+  // `write`.
+  explicit Reachability(std::string subject, Clock now = absl::Now, Write write = platform::Log);
 
   // Logs "server 127.0.0.1:7070 unreachable (connection refused); retrying" at the first failure
-  // after a success and then once per `repeat`. `answered`: "answers UNAVAILABLE: disk full",
-  // because the server itself sent the status.
+  // after a success and then once a minute. `answered`: "answers UNAVAILABLE: disk full", because
+  // the server itself sent the status.
   void Failed(const absl::Status& status, bool answered = false);
 
   // Logs "server 127.0.0.1:7070 reached again" after a failure.
   void Succeeded();
 
  private:
-  const Options options_;
+  const std::string subject_;
+  const Clock now_;
+  const Write write_;
   platform::Mutex mutex_;
   // Time of the last warning in this outage; InfinitePast while the server is reachable.
   absl::Time last_logged_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();

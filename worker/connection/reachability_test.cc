@@ -18,9 +18,8 @@ class ReachabilityTest : public testing::Test {
   absl::Time now_ = absl::FromUnixSeconds(1'000'000);
   std::vector<std::string> lines_;
   Reachability reachability_{
-      {.subject = "server 127.0.0.1:7070",
-       .now = [this] { return now_; },
-       .log = [this](platform::LogLevel, const std::string& text) { lines_.push_back(text); }}};
+      "server 127.0.0.1:7070", [this] { return now_; },
+      [this](platform::LogLevel, absl::string_view text) { lines_.emplace_back(text); }};
   const absl::Status refused_ = absl::UnavailableError(
       "failed to connect to all addresses; last error: UNKNOWN: ipv4:127.0.0.1:7070: Failed to "
       "connect to remote host: Connection refused");

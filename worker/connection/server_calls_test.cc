@@ -28,9 +28,8 @@ class RetryTest : public testing::Test {
   const absl::Status unknown_ = absl::UnavailableError("none of the hosts of a:1,b:2 is known");
   std::vector<std::string> log_;
   Reachability reachability_{
-      {.subject = "server a:1,b:2",
-       .repeat = absl::Hours(1),
-       .log = [this](platform::LogLevel, const std::string& text) { log_.push_back(text); }}};
+      "server a:1,b:2", absl::Now,
+      [this](platform::LogLevel, absl::string_view text) { log_.emplace_back(text); }};
   std::promise<void> stop_;
 };
 

@@ -87,7 +87,7 @@ WorkerLoop::WorkerLoop(const Options& options, PackRunner& runner)
       description_(Describe(options, runner)),
       process_(NewSession()),
       stub_(v1::WorkerService::NewStub(ChannelOf(options_))),
-      reachability_({.subject = absl::StrCat("server ", options.server)}),
+      reachability_(absl::StrCat("server ", options.server)),
       backoff_(options.backoff) {}
 
 absl::Status WorkerLoop::Run() {
