@@ -53,18 +53,19 @@ void PackCapacities::AddTo(v1::SynchronizeRequest& request) const {
 }
 
 LeaseSession::LeaseSession(v1::WorkerService::StubInterface& stub, ObjectTransfers& objects,
-                           v1::Lease lease, const Options& options)
+                           PackCapacities& capacities, v1::Lease lease, const Options& options)
     : lease_(std::move(lease)),
       options_(options),
       stub_(stub),
       objects_(objects),
+      capacities_(capacities),
       outbox_(lease_, options.outbox),
       progress_(lease_.trials_size()),
       sender_(stub, objects_, lease_, outbox_, options.sender) {}
 
 void LeaseSession::Emit(int64_t trial, v1::Event event) {
-  if (event.outcome().kind() == v1::Outcome::OUT_OF_MEMORY && options_.capacities != nullptr) {
-    options_.capacities->DidNotFit(lease_.shape(), lease_.trials_size());
+  if (event.outcome().kind() == v1::Outcome::OUT_OF_MEMORY) {
+    capacities_.DidNotFit(lease_.shape(), lease_.trials_size());
   }
   outbox_.Put(trial, std::move(event));
 }
@@ -121,9 +122,6 @@ absl::StatusOr<std::string> LeaseSession::FetchCheckpoint(int64_t trial) {
 
 absl::StatusOr<std::string> LeaseSession::FetchData(int64_t trial, absl::string_view sha256,
                                                     int64_t bytes) {
-  if (options_.data == nullptr) {
-    return absl::FailedPreconditionError("this worker stores no files of examples");
-  }
   std::string path;
   const absl::Status status =
       Fetch(trial, sha256, "the examples", [&](const v1::DownloadArtifactRequest& request) {
@@ -171,7 +169,7 @@ void LeaseSession::CountStep(const StepTime& step) {
 }
 
 void LeaseSession::ReportCapacity(int64_t trials) {
-  if (options_.capacities != nullptr) options_.capacities->Measured(lease_.shape(), trials);
+  capacities_.Measured(lease_.shape(), trials);
 }
 
 void LeaseSession::CountEvaluation(double seconds) {

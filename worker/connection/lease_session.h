@@ -62,16 +62,14 @@ class LeaseSession final : public PackSession {
     absl::Duration drain_stall = absl::Seconds(10);
     // Counts the runner's times. Must outlive the session. Null: not counted.
     Measurements* measurements = nullptr;
-    // Records how many trials of the pack's shape fit the device's memory. Must outlive the
-    // session. Null: not recorded.
-    PackCapacities* capacities = nullptr;
-    // Cache of data files. Must outlive the session. Null: FetchData fails.
+    // Cache of data files, required by FetchData. Must outlive the session.
     DataCache* data = nullptr;
   };
 
-  // Starts sending. `stub` and `objects` must outlive the session.
-  LeaseSession(v1::WorkerService::StubInterface& stub, ObjectTransfers& objects, v1::Lease lease,
-               const Options& options);
+  // Starts sending. Records in `capacities` how many trials of the pack's shape fit the device's
+  // memory. `stub`, `objects` and `capacities` must outlive the session.
+  LeaseSession(v1::WorkerService::StubInterface& stub, ObjectTransfers& objects,
+               PackCapacities& capacities, v1::Lease lease, const Options& options);
 
   const v1::Lease& lease() const { return lease_; }
 
@@ -137,6 +135,7 @@ class LeaseSession final : public PackSession {
   const Options options_;
   v1::WorkerService::StubInterface& stub_;
   ObjectTransfers& objects_;
+  PackCapacities& capacities_;
   Outbox outbox_;
   CallGroup calls_;  // downloads
   const TimePoint start_ = After(absl::ZeroDuration());

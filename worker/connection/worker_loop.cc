@@ -181,9 +181,7 @@ void WorkerLoop::RunLease(v1::Lease lease) {
   platform::LogInfo("lease ", lease.fencing_token(), ": running ",
                     Plural(lease.trials_size(), "trial"), ", the first is ",
                     lease.trials(0).trial());
-  LeaseSession::Options session_options = options_.session;
-  session_options.capacities = &capacities_;
-  LeaseSession session(*stub_, objects_, std::move(lease), session_options);
+  LeaseSession session(*stub_, objects_, capacities_, std::move(lease), options_.session);
   // Logs the fencing token, because the lease id is a secret.
   const int64_t number = session.lease().fencing_token();
   {

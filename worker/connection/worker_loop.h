@@ -56,8 +56,7 @@ class WorkerLoop {
     // The worker takes no lease if drain_at is closer than this, or closer than twice the longest
     // time from a lease to its first step so far: such a run would make no progress.
     absl::Duration shortest_run = absl::Seconds(30);
-    // The loop replaces `sender.backoff` by `backoff` and sets `capacities` to its own. It also
-    // reports `measurements`.
+    // The loop replaces `sender.backoff` by `backoff`. It also reports `measurements`.
     LeaseSession::Options session;
   };
 
