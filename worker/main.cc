@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
@@ -88,11 +87,6 @@ struct Flags {
   std::string metrics_listen;
   bool insecure_metrics = false;
 };
-
-std::string HostName() {
-  std::array<char, 256> name = {};
-  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
-}
 
 // The device's name in a worker id; "auto" becomes the device found.
 std::string DeviceInId(const std::string& device, const PackRunner& runner) {
@@ -326,7 +320,8 @@ int Run(const Flags& flags, platform::TerminationSignals& signals) {
   }
   options.worker_id =
       flags.worker_id.empty()
-          ? MakeWorkerId(HostName(), DeviceInId(flags.runner.device, **runner), getpid())
+          ? MakeWorkerId((*runner)->provenance().host(),
+                         DeviceInId(flags.runner.device, **runner), getpid())
           : flags.worker_id;
   options.experiment = flags.experiment;
   Measurements measurements(GpuReader(flags.runner.device, **runner),

@@ -88,10 +88,6 @@ absl::StatusOr<std::string> Spool::Read(const Record& record) {
 
 void Spool::Release(const Record& record) {
   MutexLock lock(mutex_);
-  ReleaseLocked(record);
-}
-
-void Spool::ReleaseLocked(const Record& record) {
   const auto found = files_.find(record.file);
   if (found == files_.end() || --found->second->records > 0) return;
   bytes_ -= found->second->size;

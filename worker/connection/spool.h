@@ -59,7 +59,6 @@ class Spool {
   // Reserves space for a record. RESOURCE_EXHAUSTED: max_bytes is reached; other errors are the
   // disk's.
   absl::StatusOr<Record> Reserve(int64_t size, std::shared_ptr<File>& file);
-  void ReleaseLocked(const Record& record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Log(const absl::Status& status);
 
   const Options options_;
