@@ -45,7 +45,8 @@ void BM_PackStep(benchmark::State& state, const std::string& protocol, bool toge
   const std::vector<double> rates(indices.size(), 1e-4);
   int64_t step = 0;
   for (auto _ : state) {
-    benchmark::DoNotOptimize((*model)->TrainStep(++step, indices, rates));
+    (*model)->StartStep(++step, indices, rates);
+    benchmark::DoNotOptimize((*model)->FinishStep());
   }
   state.SetItemsProcessed(state.iterations() * members);
   state.SetLabel("items are steps of one model");

@@ -16,6 +16,7 @@
 #include "worker/training/blueprint.h"
 #include "worker/training/device.h"
 #include "worker/training/pack_model.h"
+#include "worker/training/testing/train_step.h"
 
 namespace lengthwise::worker::training::every_entry {
 namespace {
@@ -144,11 +145,11 @@ TEST_P(EveryEntryTest, LossFallsAndAResumedStepIsTheSame) {
   const auto model = ModelOf(blueprint), resumed = ModelOf(blueprint);
   double first = 0, last = 0;
   for (int64_t step = 1; step <= kSteps; ++step) {
-    const StepMeasurement measured = model->TrainStep(step, {0}, {kRate}).at(0);
+    const StepMeasurement measured = TrainStep(*model, step, {0}, {kRate}).at(0);
     if (step <= 10) first += measured.loss / 10;
     if (step > kSteps - 10) last += measured.loss / 10;
     if (step == 11) {
-      EXPECT_EQ(resumed->TrainStep(step, {0}, {kRate}).at(0).loss, measured.loss);
+      EXPECT_EQ(TrainStep(*resumed, step, {0}, {kRate}).at(0).loss, measured.loss);
       EXPECT_EQ(resumed->Save(0, {.step = step, .fingerprint = "f"}),
                 model->Save(0, {.step = step, .fingerprint = "f"}));
     }

@@ -35,6 +35,7 @@
 #include "worker/training/testing/pack_runner_fixture.h"
 #include "worker/training/testing/recording_session.h"
 #include "worker/training/testing/replaying_graphs.h"
+#include "worker/training/testing/train_step.h"
 
 namespace lengthwise::worker::training {
 namespace {
@@ -778,7 +779,7 @@ TEST(FileExamplesTest, StepLossIsTheMeanOfItsExamplesAlone) {
     for (int64_t step = 1; step <= 2; ++step) {
       const Alone alone = OneByOne(blueprint, step);
       // Adam moves no parameter at this rate, so every step has the initial network.
-      const StepMeasurement measured = model->TrainStep(step, {0}, {1e-300}).at(0);
+      const StepMeasurement measured = TrainStep(*model, step, {0}, {1e-300}).at(0);
       EXPECT_NEAR(measured.loss / alone.loss, 1, 1e-6) << network->name << ", step " << step;
       EXPECT_NEAR(measured.gradient_norm / alone.gradient_norm, 1, 1e-6) << network->name;
     }
@@ -803,7 +804,7 @@ TEST(FileExamplesTest, ExamplesMayHaveTheirOwnPositions) {
     EXPECT_EQ(blueprint.size.largest_id, 30);
     const auto model = ModelOf(blueprint, {kMember}, /*together=*/false);
     const Alone alone = OneByOne(blueprint, 1);
-    const StepMeasurement measured = model->TrainStep(1, {0}, {1e-300}).at(0);
+    const StepMeasurement measured = TrainStep(*model, 1, {0}, {1e-300}).at(0);
     EXPECT_NEAR(measured.loss / alone.loss, 1, 1e-6) << from_data;
     EXPECT_NEAR(measured.gradient_norm / alone.gradient_norm, 1, 1e-6) << from_data;
     if (!from_data) continue;
@@ -840,8 +841,8 @@ TEST(FileExamplesTest, MembersOfManySizesLearnTheSameTogetherAndAlone) {
   const auto alone = ModelOf(blueprint, members, /*together=*/false);
   const auto together = ModelOf(blueprint, members, /*together=*/true, &counts);
   for (int64_t step = 1; step <= 40; ++step) {
-    const auto expected = alone->TrainStep(step, {0, 1, 2}, {1e-3, 1e-3, 1e-3});
-    const auto actual = together->TrainStep(step, {0, 1, 2}, {1e-3, 1e-3, 1e-3});
+    const auto expected = TrainStep(*alone, step, {0, 1, 2}, {1e-3, 1e-3, 1e-3});
+    const auto actual = TrainStep(*together, step, {0, 1, 2}, {1e-3, 1e-3, 1e-3});
     for (size_t i = 0; i < expected.size(); ++i) {
       EXPECT_NEAR(actual[i].loss, expected[i].loss, 1e-6) << "step " << step << ", member " << i;
       EXPECT_FLOAT_EQ(actual[i].accuracy, expected[i].accuracy);

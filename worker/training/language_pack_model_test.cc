@@ -19,6 +19,7 @@
 #include "worker/data/text_positions.h"
 #include "worker/testing/tiny_trials.h"
 #include "worker/training/pack_model.h"
+#include "worker/training/testing/train_step.h"
 
 namespace lengthwise::worker::training {
 namespace {
@@ -117,7 +118,7 @@ TEST(LanguagePackModelTest, PackedStepMatchesSingleExamples) {
   const Blueprint blueprint = MakeBlueprint(trial).value();
   ASSERT_GT(blueprint.text->TrainingPasses(kMember.data_seed, 1).size(), 1u);
   const Expected expected = OneByOne(blueprint, 1);
-  const StepMeasurement measured = Create(blueprint)->TrainStep(1, {0}, {1e-3})[0];
+  const StepMeasurement measured = TrainStep(*Create(blueprint), 1, {0}, {1e-3})[0];
   EXPECT_NEAR(measured.loss / expected.loss, 1, 1e-6) << "within the precision of float32";
   EXPECT_NEAR(measured.gradient_norm / expected.gradient_norm, 1, 1e-6);
   EXPECT_FLOAT_EQ(measured.accuracy, static_cast<float>(expected.accuracy));
@@ -147,11 +148,11 @@ TEST(LanguagePackModelTest, OwnPositionsMatchSingleExamples) {
     ASSERT_TRUE(blueprint.ok()) << blueprint.status();
     const auto model = Create(*blueprint);
     const Expected expected = OneByOne(*blueprint, 1);
-    const StepMeasurement measured = model->TrainStep(1, {0}, {1e-2})[0];
+    const StepMeasurement measured = TrainStep(*model, 1, {0}, {1e-2})[0];
     EXPECT_NEAR(measured.loss / expected.loss, 1, 1e-6) << encoding;
     EXPECT_NEAR(measured.gradient_norm / expected.gradient_norm, 1, 1e-6) << encoding;
     float last = measured.loss;
-    for (int64_t step = 2; step <= 30; ++step) last = model->TrainStep(step, {0}, {1e-2})[0].loss;
+    for (int64_t step = 2; step <= 30; ++step) last = TrainStep(*model, step, {0}, {1e-2})[0].loss;
     EXPECT_LT(last, 0.8 * measured.loss) << encoding;
   }
 }
@@ -162,9 +163,9 @@ TEST(LanguagePackModelTest, LearnsAndPackMatchesItsMembers) {
   const auto alone = Create(blueprint, {{1, 4}});
   std::vector<StepMeasurement> first, last;
   for (int64_t step = 1; step <= 30; ++step) {
-    last = pack->TrainStep(step, {0, 1, 2}, {1e-2, 1e-2, 1e-2});
+    last = TrainStep(*pack, step, {0, 1, 2}, {1e-2, 1e-2, 1e-2});
     if (step == 1) first = last;
-    EXPECT_EQ(alone->TrainStep(step, {0}, {1e-2})[0].loss, last[2].loss) << step;
+    EXPECT_EQ(TrainStep(*alone, step, {0}, {1e-2})[0].loss, last[2].loss) << step;
   }
   for (size_t i = 0; i < 3; ++i) {
     // 117 tokens, all equally likely before the first step.
@@ -184,7 +185,7 @@ TEST(LanguagePackModelTest, Bfloat16CheckpointsHoldFloat32) {
   trial.mutable_training()->set_precision("bfloat16");
   const Blueprint rounded = MakeBlueprint(trial).value();
   const auto model = Create(rounded);
-  for (int64_t step = 1; step <= 3; ++step) model->TrainStep(step, {0}, {1e-3});
+  for (int64_t step = 1; step <= 3; ++step) TrainStep(*model, step, {0}, {1e-3});
   const std::string bytes = model->Save(0, {.step = 3, .program_version = "0", .fingerprint = "f"});
   // Same format as for float32.
   const auto continued = Create(exact);
@@ -199,7 +200,8 @@ TEST(LanguagePackModelTest, Bfloat16CheckpointsHoldFloat32) {
   }
   EXPECT_GT(numbers, 1000u);
   EXPECT_LT(exact_in_bfloat16, numbers / 100);
-  EXPECT_NE(continued->TrainStep(4, {0}, {1e-3})[0].loss, model->TrainStep(4, {0}, {1e-3})[0].loss);
+  EXPECT_NE(TrainStep(*continued, 4, {0}, {1e-3})[0].loss,
+            TrainStep(*model, 4, {0}, {1e-3})[0].loss);
 }
 
 TEST(LanguagePackModelTest, TokensMayAttendAcrossExamples) {
@@ -207,9 +209,9 @@ TEST(LanguagePackModelTest, TokensMayAttendAcrossExamples) {
   trial.mutable_training()->mutable_packing()->set_attend_across(true);
   const Blueprint blueprint = MakeBlueprint(trial).value();
   EXPECT_EQ(blueprint.size.longest_sequence, 64);
-  const float across = Create(blueprint)->TrainStep(1, {0}, {1e-3})[0].loss;
+  const float across = TrainStep(*Create(blueprint), 1, {0}, {1e-3})[0].loss;
   const float within =
-      Create(MakeBlueprint(TinyTextTrial()).value())->TrainStep(1, {0}, {1e-3})[0].loss;
+      TrainStep(*Create(MakeBlueprint(TinyTextTrial()).value()), 1, {0}, {1e-3})[0].loss;
   EXPECT_NE(across, within);
   EXPECT_NEAR(across, within, 1.0);
 }
@@ -224,7 +226,7 @@ float LossOfReading(const std::string& encoding, bool across, bool reset, bool r
   trial.mutable_training()->set_precision("float64");
   trial.mutable_training()->mutable_packing()->set_attend_across(across);
   trial.mutable_training()->mutable_packing()->set_reset_positions(reset);
-  return Create(MakeBlueprint(trial).value())->TrainStep(1, {0}, {1e-3})[0].loss;
+  return TrainStep(*Create(MakeBlueprint(trial).value()), 1, {0}, {1e-3})[0].loss;
 }
 
 TEST(LanguagePackModelTest, PositionsAreIndependentOfAttention) {

@@ -67,13 +67,6 @@ class PackModel {
   // device never waits for the host.
   virtual bool OverlapsSteps() const = 0;
 
-  // Starts and finishes a step. No other step may be unfinished.
-  std::vector<StepMeasurement> TrainStep(int64_t step, absl::Span<const int64_t> members,
-                                         absl::Span<const double> learning_rates) {
-    StartStep(step, members, learning_rates);
-    return FinishStep();
-  }
-
   // Seconds for which the device was idle while samples and positions were generated, summed over
   // all steps. For a GPU, samples are generated while it computes the previous step.
   virtual double data_seconds() const = 0;

@@ -13,6 +13,7 @@
 #include "worker/training/device.h"
 #include "worker/training/pack_model.h"
 #include "worker/training/testing/replaying_graphs.h"
+#include "worker/training/testing/train_step.h"
 
 namespace lengthwise::worker::training {
 namespace {
@@ -79,7 +80,7 @@ std::vector<float> Train(const std::string& encoding, const std::string& device_
   std::unique_ptr<PackModel> model = create();
   std::vector<float> losses;
   for (int64_t step = 1; step <= kSteps; ++step) {
-    for (const StepMeasurement& measured : model->TrainStep(step, {0, 1, 2}, {1e-3, 1e-3, 1e-3})) {
+    for (const StepMeasurement& measured : TrainStep(*model, step, {0, 1, 2}, {1e-3, 1e-3, 1e-3})) {
       losses.push_back(measured.loss);
     }
     if (step != moves_after) continue;

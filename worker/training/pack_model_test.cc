@@ -11,6 +11,7 @@
 #include "worker/training/blueprint.h"
 #include "worker/training/device.h"
 #include "worker/training/testing/replaying_graphs.h"
+#include "worker/training/testing/train_step.h"
 
 namespace lengthwise::worker::training {
 namespace {
@@ -52,7 +53,7 @@ class PackModelTest : public ::testing::Test {
     for (const int64_t member : members) {
       learning_rates.push_back(1e-3 * static_cast<double>(member + 1));
     }
-    return model.TrainStep(step, members, learning_rates);
+    return TrainStep(model, step, members, learning_rates);
   }
 
   const Blueprint blueprint_ = MakeBlueprint(TinyTrial()).value();
@@ -106,11 +107,11 @@ TEST_F(PackModelTest, StepUsesItsLearningRate) {
   const std::string before = still->Save(0, kHeader);
   // Adam's moments change even at a negligible rate, so the test compares them through the next
   // step.
-  (void)still->TrainStep(1, {0, 1}, {1e-300, 1e-3});
+  (void)TrainStep(*still, 1, {0, 1}, {1e-300, 1e-3});
   const auto model = Create(false);
   EXPECT_EQ(model->Save(0, kHeader), before);
-  const float loss = model->TrainStep(2, {0}, {1e-3})[0].loss;
-  EXPECT_EQ(still->TrainStep(2, {0}, {1e-3})[0].loss, loss)
+  const float loss = TrainStep(*model, 2, {0}, {1e-3})[0].loss;
+  EXPECT_EQ(TrainStep(*still, 2, {0}, {1e-3})[0].loss, loss)
       << "the first step changed no parameter";
 }
 

@@ -38,6 +38,7 @@
 #include "worker/training/device.h"
 #include "worker/training/pack_model.h"
 #include "worker/training/testing/recording_session.h"
+#include "worker/training/testing/train_step.h"
 
 namespace lengthwise::worker {
 namespace {
@@ -310,8 +311,8 @@ void PythonNetworkTest::ExpectTheyTrainAlike(std::vector<v1::TrialSpecification>
   const std::string initial = models[0]->Save(0, {.fingerprint = "same"});
   ASSERT_TRUE(models[1]->Load(0, initial, "same").ok());
   for (int64_t step = 1; step <= 50; ++step) {
-    const auto ours = models[0]->TrainStep(step, {0}, {1e-3}).at(0);
-    const auto copied = models[1]->TrainStep(step, {0}, {1e-3}).at(0);
+    const auto ours = training::TrainStep(*models[0], step, {0}, {1e-3}).at(0);
+    const auto copied = training::TrainStep(*models[1], step, {0}, {1e-3}).at(0);
     EXPECT_NEAR(copied.loss, ours.loss, is_double ? 1e-6 : step == 1 ? 1e-5 : 1e-4) << step;
     if (!is_double && step > 1) continue;
     EXPECT_NEAR(copied.gradient_norm / ours.gradient_norm, 1, is_double ? 1e-6 : 1e-4) << step;

@@ -18,6 +18,7 @@
 #include "worker/training/blueprint.h"
 #include "worker/training/device.h"
 #include "worker/training/pack_model.h"
+#include "worker/training/testing/train_step.h"
 
 namespace lengthwise::worker::training {
 namespace {
@@ -122,7 +123,7 @@ std::string TrainedWith(int threads, const Blueprint& blueprint, const Device& d
   if (!pack.ok()) return "";
   std::string result;
   for (int64_t step = 1; step <= 3; ++step) {
-    const StepMeasurement measured = (*pack)->TrainStep(step, {0}, {1e-3})[0];
+    const StepMeasurement measured = TrainStep(**pack, step, {0}, {1e-3})[0];
     absl::StrAppendFormat(&result, "%a %a ", measured.loss, measured.gradient_norm);
   }
   for (const int length : blueprint.evaluation.lengths()) {
