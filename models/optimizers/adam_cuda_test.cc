@@ -9,6 +9,7 @@
 #include "models/layers/testing/cuda_for_tests.h"
 #include "models/optimizers/catalogue.h"
 #include "models/optimizers/optimizer.h"
+#include "models/optimizers/testing/host_steps.h"
 
 namespace lengthwise::models {
 namespace {
@@ -34,7 +35,7 @@ TEST(AdamCudaTest, MatchesPlainOperationsForAPack) {
     plain.gradients().copy_(fused.gradients());
     // Only members 1 and 2, so that a wrong offset shows.
     ClipGradients(plain, 1, 2, 0.01);
-    adam->Step(plain, 1, 2, step, {3e-4, 1e-1});
+    HostStep(*adam, plain, 1, 2, step, {3e-4, 1e-1});
     const Clipping clipping = MeasureGradients(fused, 1, 2, 0.01);
     adam->Step(fused, 1, 2, at::tensor(adam->StepNumbers(step, {3e-4, 1e-1})).to(at::kCUDA),
                clipping.factors);

@@ -6,7 +6,6 @@
 
 #include "ATen/ops/linalg_vector_norm.h"
 #include "ATen/ops/ones_like.h"
-#include "ATen/ops/tensor.h"
 #include "ATen/ops/where.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -24,12 +23,6 @@ void Optimizer::Step(ParameterArena& arena, int64_t first, int64_t count, const 
   }
 }
 
-void Optimizer::Step(ParameterArena& arena, int64_t first, int64_t count, int64_t step,
-                     absl::Span<const double> learning_rates) const {
-  const at::Tensor numbers = at::tensor(StepNumbers(step, learning_rates));
-  Step(arena, first, count, numbers.to(arena.parameters().device()), at::Tensor());
-}
-
 Clipping MeasureGradients(ParameterArena& arena, int64_t first, int64_t count, double clip_norm) {
   Clipping clipping;
   clipping.norms =
@@ -41,14 +34,6 @@ Clipping MeasureGradients(ParameterArena& arena, int64_t first, int64_t count, d
         at::where(norms.lt(clip_norm), at::ones_like(norms), norms.reciprocal().mul(clip_norm));
   }
   return clipping;
-}
-
-at::Tensor ClipGradients(ParameterArena& arena, int64_t first, int64_t count, double clip_norm) {
-  const Clipping clipping = MeasureGradients(arena, first, count, clip_norm);
-  if (clipping.factors.defined()) {
-    arena.gradients().narrow(0, first, count).mul_(clipping.factors.unsqueeze(1));
-  }
-  return clipping.norms;
 }
 
 absl::StatusOr<std::unique_ptr<Optimizer>> CreateOptimizer(

@@ -36,10 +36,6 @@ class Optimizer {
   void Step(ParameterArena& arena, int64_t first, int64_t count, const at::Tensor& numbers,
             const at::Tensor& factors) const;
 
-  // As above, with numbers computed on the host and unscaled gradients.
-  void Step(ParameterArena& arena, int64_t first, int64_t count, int64_t step,
-            absl::Span<const double> learning_rates) const;
-
   // True if Step asks for FusedOperation::kAdam, the only fused optimizer.
   virtual bool HasFusedKernel() const { return false; }
 
@@ -59,9 +55,6 @@ struct Clipping {
 // g / ||g|| * clip_norm (optax.clip_by_global_norm) and leave others alone. clip_norm 0 disables
 // clipping.
 Clipping MeasureGradients(ParameterArena& arena, int64_t first, int64_t count, double clip_norm);
-
-// Clips the arena's gradients, for callers that read them. Returns the norms before clipping.
-at::Tensor ClipGradients(ParameterArena& arena, int64_t first, int64_t count, double clip_norm);
 
 // Returns NOT_FOUND for an unknown name. `parameters` come from catalogue::Resolve.
 absl::StatusOr<std::unique_ptr<Optimizer>> CreateOptimizer(absl::string_view name,

@@ -11,6 +11,7 @@
 #include "gtest/gtest.h"
 #include "models/layers/kernel_calls.h"
 #include "models/optimizers/catalogue.h"
+#include "models/optimizers/testing/host_steps.h"
 
 namespace lengthwise::models {
 namespace {
@@ -83,7 +84,7 @@ TEST(AdamTest, MatchesAlgorithm1WithOwnLearningRates) {
         w[p][i] -= rates[static_cast<size_t>(p)] * mean / (std::sqrt(square) + 1e-8);
       }
     }
-    (*adam)->Step(arena, 0, 2, step, rates);
+    HostStep(**adam, arena, 0, 2, step, rates);
   }
   for (int p = 0; p < 2; ++p) {
     for (int i = 0; i < 3; ++i) {
@@ -106,7 +107,7 @@ TEST(OptimizerTest, FactorsMatchClippedGradients) {
       arena->gradients().copy_(arena->parameters().mul(3));
     }
     ClipGradients(clipped, 1, 2, 0.5);
-    optimizer->Step(clipped, 1, 2, 1, {0.1, 0.2});
+    HostStep(*optimizer, clipped, 1, 2, 1, {0.1, 0.2});
     const at::Tensor factors = MeasureGradients(given, 1, 2, 0.5).factors;
     optimizer->Step(given, 1, 2, at::tensor(optimizer->StepNumbers(1, {0.1, 0.2})), factors);
     EXPECT_TRUE(at::equal(clipped.parameters(), given.parameters())) << name;
@@ -147,7 +148,7 @@ TEST(AdamTest, BitsDoNotDependOnThreadsOrPack) {
     for (int64_t p = 0; p < pack; ++p) arena.Initialize(p, 7);
     for (int64_t step = 1; step <= 3; ++step) {
       arena.gradients().copy_(arena.parameters().mul(0.5));
-      adam->Step(arena, 0, pack, step, std::vector<double>(static_cast<size_t>(pack), 0.01));
+      HostStep(*adam, arena, 0, pack, step, std::vector<double>(static_cast<size_t>(pack), 0.01));
     }
     return arena.parameters()[pack - 1].clone();
   };
@@ -162,7 +163,7 @@ TEST(AdamTest, LeavesOtherMembersAlone) {
   arena.gradients().copy_(at::randn_like(arena.gradients()));
   const at::Tensor before = arena.parameters().clone();
   const auto adam = CreateOptimizer("adam", Defaults("adam"));
-  (*adam)->Step(arena, 1, 1, 1, {0.1});
+  HostStep(**adam, arena, 1, 1, 1, {0.1});
   EXPECT_TRUE(at::equal(arena.parameters()[0], before[0]));
   EXPECT_TRUE(at::equal(arena.parameters()[2], before[2]));
   EXPECT_FALSE(at::equal(arena.parameters()[1], before[1]));
@@ -187,7 +188,7 @@ std::vector<double> FirstOfEachKind(const catalogue::Parameters& given) {
   const auto optimizer = CreateOptimizer("adamw", Defaults("adamw", given));
   EXPECT_TRUE(optimizer.ok()) << optimizer.status();
   for (int64_t step = 1; step <= 2; ++step) {
-    (*optimizer)->Step(arena, 0, 1, step, {0.5});
+    HostStep(**optimizer, arena, 0, 1, step, {0.5});
   }
   std::vector<double> firsts;
   for (const auto& slot : layout.slots()) {
@@ -225,8 +226,8 @@ TEST(AdamWTest, MatchesAdamWithoutDecay) {
     arena.Initialize(0, 3);
     arena.gradients().copy_(arena.parameters());
   }
-  adam->Step(arenas[0], 0, 1, 1, {0.1});
-  adamw->Step(arenas[1], 0, 1, 1, {0.1});
+  HostStep(*adam, arenas[0], 0, 1, 1, {0.1});
+  HostStep(*adamw, arenas[1], 0, 1, 1, {0.1});
   EXPECT_TRUE(at::equal(arenas[0].parameters(), arenas[1].parameters()));
 }
 
@@ -243,7 +244,7 @@ TEST(OptimizerTest, RaisesParametersToTheirMinimum) {
     arena.gradients().fill_(1);
     const auto optimizer = CreateOptimizer(name, Defaults(name));
     ASSERT_TRUE(optimizer.ok()) << optimizer.status();
-    (*optimizer)->Step(arena, 1, 1, 1, {0.5});
+    HostStep(**optimizer, arena, 1, 1, 1, {0.5});
     EXPECT_EQ(arena.parameters()[1][0].item<double>(), 0.75) << name;
     EXPECT_LT(arena.parameters()[1][layout.slots()[1].offset].item<double>(), 0.75) << name;
     EXPECT_EQ(arena.parameters()[0][0].item<double>(), 1) << name << ", another member";
@@ -260,7 +261,7 @@ TEST(SgdTest, FollowsTheGradientWithMomentum) {
         CreateOptimizer("sgd", Defaults("sgd", momentum ? given : catalogue::Parameters())).value();
     for (int64_t step = 1; step <= 3; ++step) {
       arena.gradients()[0][0].fill_(1);
-      sgd->Step(arena, 0, 1, step, {0.1});
+      HostStep(*sgd, arena, 0, 1, step, {0.1});
     }
     // Directions 1, 1, 1, or with momentum 1, 1.5, 1.75.
     EXPECT_DOUBLE_EQ(arena.parameters()[0][0].item<double>(), momentum ? -0.425 : -0.3);

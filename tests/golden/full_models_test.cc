@@ -5,6 +5,7 @@
 
 #include "gtest/gtest.h"
 #include "models/optimizers/optimizer.h"
+#include "models/optimizers/testing/host_steps.h"
 #include "tests/golden/golden_folder.h"
 #include "tests/golden/reference_model.h"
 
