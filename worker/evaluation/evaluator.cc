@@ -41,13 +41,13 @@ constexpr int32_t kNumberToken = -1;
 
 }  // namespace
 
-v1::AttentionMap MakeAttentionMap(const data::GivenSequence& sequence, const at::Tensor& positions,
+v1::AttentionMap MakeAttentionMap(int64_t length, const Batch& batch, const at::Tensor& positions,
                                   const models::Capture& capture) {
   v1::AttentionMap map;
-  map.set_length(static_cast<int32_t>(sequence.length));
-  for (const int64_t token : sequence.tokens) map.add_tokens(static_cast<int32_t>(token));
-  for (const double number : sequence.numbers) map.add_numbers(number);
-  if (sequence.tokens.empty()) map.mutable_tokens()->Resize(map.numbers_size(), kNumberToken);
+  map.set_length(static_cast<int32_t>(length));
+  for (const int64_t token : batch.tokens) map.add_tokens(static_cast<int32_t>(token));
+  for (const double number : batch.numbers) map.add_numbers(number);
+  if (batch.tokens.empty()) map.mutable_tokens()->Resize(map.numbers_size(), kNumberToken);
   const at::Tensor host_positions = positions.cpu();
   const double* const first = host_positions.const_data_ptr<double>();
   const std::vector<double> places(first, first + map.tokens_size());
@@ -205,20 +205,15 @@ v1::AttentionMap Evaluator::CaptureAttention(const models::ParameterSet& paramet
                               .count = 1,
                               .in_order = true},
                              batch);
-  v1::AttentionMap map = Capture(parameters,
-                                 {.length = length,
-                                  .tokens = std::move(batch.tokens),
-                                  .numbers = std::move(batch.numbers),
-                                  .mask = std::move(batch.mask),
-                                  .ids = std::move(batch.ids)},
-                                 sequence);
+  v1::AttentionMap map = Capture(parameters, length, batch, sequence);
   map.set_sequence(static_cast<int32_t>(sequence));
   return map;
 }
 
 v1::AttentionMap Evaluator::CaptureAttention(const models::ParameterSet& parameters,
                                              const data::GivenSequence& given) const {
-  return Capture(parameters, given, 0);
+  Batch batch = BatchOf(given);
+  return Capture(parameters, given.length, batch, 0);
 }
 
 v1::Answer Evaluator::Predict(const models::ParameterSet& parameters,
@@ -243,13 +238,11 @@ v1::Answer Evaluator::Predict(const models::ParameterSet& parameters,
   return answer;
 }
 
-v1::AttentionMap Evaluator::Capture(const models::ParameterSet& parameters,
-                                    const data::GivenSequence& given, int64_t sequence) const {
+v1::AttentionMap Evaluator::Capture(const models::ParameterSet& parameters, int64_t length,
+                                    Batch& batch, int64_t sequence) const {
   models::Capture capture;
-  Batch batch = BatchOf(given);
-  const Pass pass =
-      Forward(parameters, given.length, batch, sequence, /*embedding_noise=*/0, &capture);
-  return MakeAttentionMap(given, pass.positions, capture);
+  const Pass pass = Forward(parameters, length, batch, sequence, /*embedding_noise=*/0, &capture);
+  return MakeAttentionMap(length, batch, pass.positions, capture);
 }
 
 std::vector<at::Tensor> Evaluator::CaptureActivations(const models::ParameterSet& parameters,

@@ -22,10 +22,10 @@
 namespace lengthwise::worker::evaluation {
 
 // Converts the attention captured in a forward pass to an event: returns the map for the first
-// member and sequence of `capture`. The model read `sequence` with the first draw of `positions`
-// [P, S, T], where T is at least the sequence's length.
-v1::AttentionMap MakeAttentionMap(const data::GivenSequence& sequence, const at::Tensor& positions,
-                                  const models::Capture& capture);
+// member and sequence of `capture`. The model read tokens or numbers of `batch`, one sequence, with
+// the first draw of `positions` [P, S, T], where T is at least the sequence's length.
+v1::AttentionMap MakeAttentionMap(int64_t length, const data::Batch& batch,
+                                  const at::Tensor& positions, const models::Capture& capture);
 
 // Samples, positions and dropout are functions of the evaluation's seed and the length alone, so
 // all models see the same ones at every evaluation. All sequences of a length share its drawn
@@ -95,10 +95,10 @@ class Evaluator {
                                                       const Source& source,
                                                       const std::function<bool()>& keep_going,
                                                       double embedding_noise, Scorer& scorer) const;
-  // Captures the attention for a sequence that is, or stands for, evaluation sequence `sequence` of
-  // its length.
-  v1::AttentionMap Capture(const models::ParameterSet& parameters, const data::GivenSequence& given,
-                           int64_t sequence) const;
+  // Captures the attention for a batch of one sequence that is, or stands for, evaluation sequence
+  // `sequence` of `length`.
+  v1::AttentionMap Capture(const models::ParameterSet& parameters, int64_t length,
+                           data::Batch& batch, int64_t sequence) const;
   // Number of sequences of `length` per chunk, at least 1, by an estimate of a forward pass's peak
   // memory: a few copies of activations [tokens, 4 d_model] and, if the network holds them, of one
   // layer's attention logits [heads, tokens, tokens]. A layer's tensors are freed before the next

@@ -317,7 +317,7 @@ v1::AttentionMap LanguageEvaluator::Capture(const models::ParameterSet& paramete
       PositionsOfPass(size, passes[0], {&example, 1}, number, device, groups);
   models::Capture capture;
   (void)model_.Forward(parameters, groups, positions, nullptr, &capture);
-  return MakeAttentionMap({.length = size, .tokens = passes[0].tokens}, positions, capture);
+  return MakeAttentionMap(size, {.tokens = passes[0].tokens}, positions, capture);
 }
 
 }  // namespace lengthwise::worker::evaluation
