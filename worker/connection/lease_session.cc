@@ -168,9 +168,7 @@ void LeaseSession::CountStep(const StepTime& step) {
   if (options_.measurements != nullptr) options_.measurements->CountStep(step);
 }
 
-void LeaseSession::ReportCapacity(int64_t trials) {
-  capacities_.Measured(lease_.shape(), trials);
-}
+void LeaseSession::ReportCapacity(int64_t trials) { capacities_.Measured(lease_.shape(), trials); }
 
 void LeaseSession::CountEvaluation(double seconds) {
   if (options_.measurements != nullptr) options_.measurements->CountEvaluation(seconds);
@@ -246,15 +244,11 @@ std::string LeaseSession::preemption() {
 
 void LeaseSession::Drain() {
   LENGTHWISE_FAILPOINT("session.drain");
-  TimePoint end;
-  {
-    platform::MutexLock lock(mutex_);
-    drain_end_ = end = std::min(drain_end_, After(options_.drain_timeout));
-  }
-  // Set before the cancellation, so that Fetch does not take its cancelled call for an outage.
-  draining_.store(true, std::memory_order_release);
+  // Set before the cancellation, so that Fetch does not take its cancelled call for an outage. The
+  // time of the first drain counts.
+  if (draining_.exchange(true)) return;
   calls_.Cancel();
-  outbox_.SetPatience(end, options_.drain_stall);
+  outbox_.SetPatience(After(options_.drain_timeout), options_.drain_stall);
 }
 
 void LeaseSession::Abandon() {
@@ -263,16 +257,8 @@ void LeaseSession::Abandon() {
 }
 
 bool LeaseSession::Flush() {
-  if (draining_.load(std::memory_order_acquire)) {
-    TimePoint end;
-    {
-      platform::MutexLock lock(mutex_);
-      end = drain_end_;
-    }
-    // Restarts the stall timer: the time of the runner's last step does not count as a stall of the
-    // server.
-    outbox_.SetPatience(end, options_.drain_stall);
-  }
+  // The time of the runner's last step does not count as a stall of the server.
+  outbox_.NoteProgress();
   return outbox_.Flush();
 }
 

@@ -144,7 +144,6 @@ class LeaseSession final : public PackSession {
   platform::Mutex mutex_;
   std::vector<Progress> progress_ ABSL_GUARDED_BY(mutex_);
   std::string preemption_ ABSL_GUARDED_BY(mutex_);
-  TimePoint drain_end_ ABSL_GUARDED_BY(mutex_) = kNever;
   EventSender sender_;  // last member, so that it is destroyed first
 };
 
