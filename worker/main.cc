@@ -273,7 +273,8 @@ absl::Status SetChannel(const Flags& flags, WorkerLoop::Options& options) {
   rpc::ChannelOptions channel_options = rpc::ToChannelOptions(settings);
   channel_options.warn = [](const std::string& text) { platform::LogWarning(text); };
   options.server = channel_options.server;
-  ASSIGN_OR_RETURN(options.channel, CreateServerChannel(channel_options, options.backoff));
+  ASSIGN_OR_RETURN(options.channel,
+                   CreateServerChannel(channel_options, options.session.sender.backoff));
   for (const std::string& path : {channel_options.tls_ca, channel_options.tls_certificate}) {
     const std::string soon = rpc::ExpiresSoon(absl::StrCat("the certificate ", path),
                                               rpc::ReadAuthorities(path).value_or(""), absl::Now());
@@ -294,9 +295,9 @@ absl::Status AwaitChannel(absl::Status status, const Flags& flags, WorkerLoop::O
   signals.OnFirst([&stop](int) { stop.set_value(); });
   Reachability reachability(absl::StrCat("server ", options.server));
   const auto connect = [&] { return SetChannel(flags, options); };
-  status =
-      RetryWhileUnavailable(std::move(status), connect, options.backoff, reachability,
-                            std::min(After(options.exit_when_idle), options.drain_at), stopped);
+  status = RetryWhileUnavailable(
+      std::move(status), connect, options.session.sender.backoff, reachability,
+      std::min(After(options.exit_when_idle), options.drain_at), stopped);
   signals.OnFirst(nullptr);
   // A later signal waits for the next handler.
   const bool asked_to_stop = stopped.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
@@ -318,11 +319,10 @@ int Run(const Flags& flags, platform::TerminationSignals& signals) {
                        runner.status().message());
     return kExitFailure;
   }
-  options.worker_id =
-      flags.worker_id.empty()
-          ? MakeWorkerId((*runner)->provenance().host(),
-                         DeviceInId(flags.runner.device, **runner), getpid())
-          : flags.worker_id;
+  options.worker_id = flags.worker_id.empty()
+                          ? MakeWorkerId((*runner)->provenance().host(),
+                                         DeviceInId(flags.runner.device, **runner), getpid())
+                          : flags.worker_id;
   options.experiment = flags.experiment;
   Measurements measurements(GpuReader(flags.runner.device, **runner),
                             [&runner] { return (*runner)->provenance().kernels(); });

@@ -181,7 +181,8 @@ int Main(int argc, char** argv) {
     return app.exit(error);
   }
   // Tests restart servers often and must not wait for long backoffs.
-  options.backoff = {.initial = absl::Milliseconds(20), .maximum = absl::Milliseconds(200)};
+  options.session.sender.backoff = {.initial = absl::Milliseconds(20),
+                                    .maximum = absl::Milliseconds(200)};
   ScriptedRunner runner(max_pack_size, absl::Microseconds(step_microseconds), hold);
   worker::WorkerLoop loop(options, runner);
   signals.OnFirst([&loop](int) { loop.Drain(); });

@@ -22,6 +22,7 @@ namespace lengthwise::worker {
 class EventSender {
  public:
   struct Options {
+    // Waits between retries of all calls.
     Backoff::Options backoff;
     // A stream with unacknowledged events counts as broken after this long without an
     // acknowledgement.

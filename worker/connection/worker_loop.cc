@@ -28,14 +28,9 @@ std::string Plural(int64_t count, const std::string& noun) {
   return absl::StrCat(count, " ", noun, count == 1 ? "" : "s");
 }
 
-WorkerLoop::Options WithSenderBackoff(WorkerLoop::Options options) {
-  options.session.sender.backoff = options.backoff;
-  return options;
-}
-
 std::shared_ptr<grpc::Channel> ChannelOf(const WorkerLoop::Options& options) {
   if (options.channel != nullptr) return options.channel;
-  return CreateServerChannel({.server = options.server}, options.backoff).value();
+  return CreateServerChannel({.server = options.server}, options.session.sender.backoff).value();
 }
 
 v1::WorkerDescription Describe(const WorkerLoop::Options& options, const PackRunner& runner) {
@@ -82,13 +77,13 @@ struct WorkerLoop::Call {
 };
 
 WorkerLoop::WorkerLoop(const Options& options, PackRunner& runner)
-    : options_(WithSenderBackoff(options)),
+    : options_(options),
       runner_(runner),
       description_(Describe(options, runner)),
       process_(NewSession()),
       stub_(v1::WorkerService::NewStub(ChannelOf(options_))),
       reachability_(absl::StrCat("server ", options.server)),
-      backoff_(options.backoff) {}
+      backoff_(options.session.sender.backoff) {}
 
 absl::Status WorkerLoop::Run() {
   if (steady_clock::now() >= LastStart()) {

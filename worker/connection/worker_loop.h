@@ -46,8 +46,6 @@ class WorkerLoop {
     std::string experiment;
     // Timeout of calls that the server answers immediately.
     absl::Duration rpc_timeout = absl::Seconds(10);
-    // Wait between retries of all calls.
-    Backoff::Options backoff;
     // Run returns after this long without a lease.
     absl::Duration exit_when_idle = absl::InfiniteDuration();
     // Time at which the worker starts to drain, before its allocation of the machine ends. Default:
@@ -56,7 +54,7 @@ class WorkerLoop {
     // The worker takes no lease if drain_at is closer than this, or closer than twice the longest
     // time from a lease to its first step so far: such a run would make no progress.
     absl::Duration shortest_run = absl::Seconds(30);
-    // The loop replaces `sender.backoff` by `backoff`. It also reports `measurements`.
+    // The loop's own calls use `sender.backoff`, too, and it reports `measurements`.
     LeaseSession::Options session;
   };
 

@@ -94,7 +94,8 @@ class ConnectionTest : public testing::Test {
   void StartWorker(std::function<absl::Status(const v1::Lease&, PackSession&)> run) {
     options_.server = server_.address();
     options_.worker_id = "test-worker";
-    options_.backoff = {.initial = absl::Milliseconds(2), .maximum = absl::Milliseconds(20)};
+    options_.session.sender.backoff = {.initial = absl::Milliseconds(2),
+                                       .maximum = absl::Milliseconds(20)};
     runner_ = std::make_unique<FakeRunner>(std::move(run));
     loop_ = std::make_unique<WorkerLoop>(options_, *runner_);
     running_ = std::async(std::launch::async, [this] { return loop_->Run(); });
