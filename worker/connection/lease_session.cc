@@ -74,9 +74,8 @@ void LeaseSession::EmitCheckpoint(int64_t trial, int64_t step, std::string bytes
   outbox_.PutCheckpoint(trial, step, std::move(bytes));
 }
 
-absl::Status LeaseSession::Fetch(
-    int64_t trial, absl::string_view sha256, absl::string_view what,
-    const std::function<absl::Status(const v1::DownloadArtifactRequest&)>& ask) {
+absl::StatusOr<std::string> LeaseSession::Fetch(int64_t trial, absl::string_view sha256,
+                                                absl::string_view what, const Ask& ask) {
   const std::string& name = lease_.trials(static_cast<int>(trial)).trial();
   v1::DownloadArtifactRequest request;
   request.set_lease_id(lease_.lease_id());
@@ -87,10 +86,11 @@ absl::Status LeaseSession::Fetch(
   Backoff backoff(options_.sender.backoff);
   // A drain ends the fetch: a trial that has not loaded its checkpoint has nothing new to store.
   while (!outbox_.stopped(trial) && !draining_.load(std::memory_order_acquire)) {
-    const absl::Status status = ask(request);
+    absl::StatusOr<std::string> fetched = ask(request);
+    const absl::Status& status = fetched.status();
     // The fencing token is stale: the trial no longer belongs to this lease.
     if (absl::IsPermissionDenied(status)) outbox_.CloseTrial(trial);
-    if (status.ok() || !IsTransient(status)) return status;
+    if (fetched.ok() || !IsTransient(status)) return fetched;
     if (draining_.load(std::memory_order_acquire)) break;
     platform::LogWarning("fetching ", what, " of ", name, " failed (", ShortReason(status),
                          "); retrying");
@@ -105,47 +105,35 @@ absl::StatusOr<std::string> LeaseSession::FetchCheckpoint(int64_t trial) {
     return absl::FailedPreconditionError(
         absl::StrCat("the lease names no checkpoint of ", leased.trial()));
   }
-  std::string checkpoint;
-  const absl::Status status = Fetch(trial, leased.checkpoint().sha256(), "the checkpoint",
-                                    [&](const v1::DownloadArtifactRequest& request) {
-                                      const int64_t size = leased.checkpoint().size_bytes();
-                                      auto bytes = objects_.Get(stub_, calls_, request, size);
-                                      if (absl::IsUnimplemented(bytes.status())) {
-                                        bytes = DownloadArtifact(stub_, calls_, request, size);
-                                      }
-                                      if (bytes.ok()) checkpoint = *std::move(bytes);
-                                      return bytes.status();
-                                    });
-  if (!status.ok()) return status;
-  return checkpoint;
+  const int64_t size = leased.checkpoint().size_bytes();
+  return Fetch(trial, leased.checkpoint().sha256(), "the checkpoint",
+               [&](const v1::DownloadArtifactRequest& request) {
+                 auto bytes = objects_.Get(stub_, calls_, request, size);
+                 if (absl::IsUnimplemented(bytes.status())) {
+                   bytes = DownloadArtifact(stub_, calls_, request, size);
+                 }
+                 return bytes;
+               });
 }
 
 absl::StatusOr<std::string> LeaseSession::FetchData(int64_t trial, absl::string_view sha256,
                                                     int64_t bytes) {
-  std::string path;
-  const absl::Status status =
-      Fetch(trial, sha256, "the examples", [&](const v1::DownloadArtifactRequest& request) {
-        absl::Status download, taken;
-        absl::StatusOr<std::string> got = options_.data->Get(sha256, [&](const auto& take) {
-          download = DownloadArtifactInChunks(
-              stub_, calls_, request, bytes,
-              [&](absl::string_view chunk) { return taken = take(chunk); });
-          return download;
-        });
-        if (got.ok()) {
-          path = *std::move(got);
-          return absl::OkStatus();
-        }
-        // An error of the local disk must not look like the server's, which would be retried or end
-        // the lease.
-        if (download.ok() || !taken.ok()) {
-          return absl::FailedPreconditionError(
-              absl::StrCat("cannot store a file of examples: ", got.status().message()));
-        }
-        return got.status();
-      });
-  if (!status.ok()) return status;
-  return path;
+  return Fetch(trial, sha256, "the examples", [&](const v1::DownloadArtifactRequest& request) {
+    absl::Status download, taken;
+    absl::StatusOr<std::string> path = options_.data->Get(sha256, [&](const auto& take) {
+      download =
+          DownloadArtifactInChunks(stub_, calls_, request, bytes,
+                                   [&](absl::string_view chunk) { return taken = take(chunk); });
+      return download;
+    });
+    // An error of the local disk must not look like the server's, which would be retried or end the
+    // lease.
+    if (!path.ok() && (download.ok() || !taken.ok())) {
+      path = absl::FailedPreconditionError(
+          absl::StrCat("cannot store a file of examples: ", path.status().message()));
+    }
+    return path;
+  });
 }
 
 void LeaseSession::ReportProgress(int64_t trial, v1::TrialProgress progress) {

@@ -121,10 +121,12 @@ class LeaseSession final : public PackSession {
   bool IsComplete() const;
 
  private:
+  using Ask = std::function<absl::StatusOr<std::string>(const v1::DownloadArtifactRequest&)>;
+
   void Preempt(const std::string& reason);
   // Calls `ask` with a request for an artifact of the trial, and retries while the server is away.
-  absl::Status Fetch(int64_t trial, absl::string_view sha256, absl::string_view what,
-                     const std::function<absl::Status(const v1::DownloadArtifactRequest&)>& ask);
+  absl::StatusOr<std::string> Fetch(int64_t trial, absl::string_view sha256, absl::string_view what,
+                                    const Ask& ask);
 
   struct Progress {
     v1::TrialProgress newest;
