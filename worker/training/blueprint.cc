@@ -162,9 +162,6 @@ absl::StatusOr<Blueprint> MakeBlueprint(const v1::TrialSpecification& specificat
   }
   std::shared_ptr<const tasks::examples::ExampleSet> set;
   if (created == nullptr) {
-    Require(fetch != nullptr, "task", "is a file of examples, which this worker cannot fetch",
-            problems);
-    if (!problems.empty()) return Refuse(problems);
     ASSIGN_OR_RETURN(set, data::LoadExamples(task.choice.parameters, task.entry->kind, fetch));
     if (task.entry->kind == tasks::TaskKind::kText) {
       Require(set->mask.empty(), "task", "has masks, but text answers are scored as a whole",
@@ -193,8 +190,6 @@ absl::StatusOr<Blueprint> MakeBlueprint(const v1::TrialSpecification& specificat
   }
   blueprint.network = network.choice;
   if (network.entry->name == models::kPythonNetwork) {
-    Require(fetch != nullptr, "network", "is a file, which this worker cannot fetch", problems);
-    if (!problems.empty()) return Refuse(problems);
     ASSIGN_OR_RETURN(blueprint.network_archive,
                      fetch(network.choice.parameters.String("file_sha256"),
                            network.choice.parameters.Int("file_bytes")));

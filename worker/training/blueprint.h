@@ -71,7 +71,7 @@ struct Blueprint {
 // Takes other values as they are: every server checks them (specification/checks.h). One
 // INVALID_ARGUMENT names every field that this worker cannot run.
 //
-// `fetch` provides data files and is required if the task is one. Its errors are returned
+// `fetch` provides data files and is required if task or network is one. Its errors are returned
 // unchanged.
 absl::StatusOr<Blueprint> MakeBlueprint(const v1::TrialSpecification& specification,
                                         const data::FetchFile& fetch = nullptr);
