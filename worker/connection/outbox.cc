@@ -90,11 +90,10 @@ void Outbox::PutCheckpoint(int64_t trial, int64_t step, std::string bytes) {
   PutItem(trial, std::move(item));
 }
 
-void Outbox::Wait() {
+void Outbox::Wait(TimePoint until) {
+  const bool woken = changed_.WaitUntil(mutex_, std::min(until, patience_));
   // Progress during the wait moves patience_.
-  if (!changed_.WaitUntil(mutex_, patience_) && std::chrono::steady_clock::now() >= patience_) {
-    CloseLocked();
-  }
+  if (!woken && std::chrono::steady_clock::now() >= patience_) CloseLocked();
 }
 
 Outbox::Work Outbox::Next(TimePoint deadline) {
@@ -355,10 +354,7 @@ bool Outbox::Flush() {
 
 void Outbox::Sleep(TimePoint time) {
   MutexLock lock(mutex_);
-  while (!closed() && std::chrono::steady_clock::now() < time) {
-    const bool woken = changed_.WaitUntil(mutex_, std::min(time, patience_));
-    if (!woken && std::chrono::steady_clock::now() >= patience_) CloseLocked();
-  }
+  while (!closed() && std::chrono::steady_clock::now() < time) Wait(time);
 }
 
 bool Outbox::finished(int64_t trial) const {

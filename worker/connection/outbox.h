@@ -188,8 +188,8 @@ class Outbox {
   // Turns a checkpoint whose artifact is stored into a plain event.
   void FreeArtifact(Item& item) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void NoteProgressLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Waits for a change; closes the box when patience ends.
-  void Wait() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Waits for a change, or until `until`; closes the box when patience ends.
+  void Wait(TimePoint until = kNever) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Drops the items of a trial from index `first`.
   void DropItems(Trial& trial, size_t first) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void CloseTrialLocked(int64_t index) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
