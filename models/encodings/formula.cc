@@ -10,20 +10,31 @@
 #include <utility>
 #include <vector>
 
+#include "ATen/TensorOperators.h"
+#include "ATen/ops/abs.h"
 #include "ATen/ops/arange.h"
 #include "ATen/ops/cat.h"
+#include "ATen/ops/cos.h"
+#include "ATen/ops/exp.h"
+#include "ATen/ops/floor.h"
 #include "ATen/ops/full.h"
+#include "ATen/ops/log.h"
+#include "ATen/ops/log1p.h"
 #include "ATen/ops/maximum.h"
 #include "ATen/ops/minimum.h"
 #include "ATen/ops/nan_to_num.h"
 #include "ATen/ops/pow.h"
+#include "ATen/ops/sigmoid.h"
+#include "ATen/ops/sin.h"
 #include "ATen/ops/softplus.h"
+#include "ATen/ops/sqrt.h"
+#include "ATen/ops/tanh.h"
 #include "ATen/ops/tensor.h"
 #include "ATen/ops/where.h"
 #include "c10/core/ScalarType.h"
 #include "models/encodings/factory.h"
 #include "models/encodings/formula_definition.h"
-#include "models/encodings/formula_values.h"
+#include "models/encodings/formula_operators.h"
 #include "models/encodings/kept_tensors.h"
 #include "models/encodings/sinusoids.h"
 #include "models/layers/layers.h"
@@ -70,68 +81,12 @@ at::Tensor Look(const at::Tensor& index, const at::Tensor& table) {
   return found.view({found.size(0), index.size(1), index.size(2), index.size(3)});
 }
 
-at::Tensor Unary(FormulaOp op, const at::Tensor& x) {
-  switch (op) {
-    case FormulaOp::kNegate:
-      return x.neg();
-    case FormulaOp::kAbs:
-      return x.abs();
-    case FormulaOp::kCos:
-      return x.cos();
-    case FormulaOp::kExp:
-      return x.exp();
-    case FormulaOp::kFloor:
-      return x.floor();
-    case FormulaOp::kLog:
-      return x.log();
-    case FormulaOp::kLog1p:
-      return x.log1p();
-    case FormulaOp::kSigmoid:
-      return x.sigmoid();
-    case FormulaOp::kSin:
-      return x.sin();
-    case FormulaOp::kSoftplus:
-      return at::softplus(x);
-    case FormulaOp::kSqrt:
-      return x.sqrt();
-    default:
-      return x.tanh();
-  }
+at::Tensor Apply(FormulaOp op, const at::Tensor& x, const at::Tensor& y) {
+  return formula::Value(op, x, y).to(x.scalar_type());
 }
 
-at::Tensor ApplyBinary(FormulaOp op, const at::Tensor& x, const at::Tensor& y) {
-  switch (op) {
-    case FormulaOp::kAdd:
-      return x.add(y);
-    case FormulaOp::kSubtract:
-      return x.sub(y);
-    case FormulaOp::kMultiply:
-      return x.mul(y);
-    case FormulaOp::kDivide:
-      return x.div(y);
-    case FormulaOp::kPower:
-      return at::pow(x, y);
-    case FormulaOp::kMax:
-      return at::maximum(x, y);
-    case FormulaOp::kMin:
-      return at::minimum(x, y);
-    case FormulaOp::kLess:
-      return x.lt(y).to(x.scalar_type());
-    case FormulaOp::kLessOrEqual:
-      return x.le(y).to(x.scalar_type());
-    case FormulaOp::kGreater:
-      return x.gt(y).to(x.scalar_type());
-    case FormulaOp::kGreaterOrEqual:
-      return x.ge(y).to(x.scalar_type());
-    case FormulaOp::kEqual:
-      return x.eq(y).to(x.scalar_type());
-    default:
-      return x.ne(y).to(x.scalar_type());
-  }
-}
-
-// Applies `op` to a tensor and a number, in this order. Undefined if ApplyBinary must do it with
-// two tensors.
+// Applies `op` to a tensor and a number, in this order. Undefined if Apply must do it with two
+// tensors.
 at::Tensor WithNumber(FormulaOp op, const at::Tensor& x, double number) {
   switch (op) {
     case FormulaOp::kAdd:
@@ -232,13 +187,10 @@ class Expression {
       }
     }
     const Term &x = operands[0], &y = operands[1];
-    if (node.operands.size() == 1) {
-      if (x.is_number()) return {.number = FormulaOpValue(node.op, x.number, 0)};
-      return {.tensor = Unary(node.op, x.tensor)};
-    }
     if (x.is_number() && y.is_number()) {
-      return {.number = FormulaOpValue(node.op, x.number, y.number)};
+      return {.number = formula::Value(node.op, x.number, y.number)};
     }
+    if (node.operands.size() == 1) return {.tensor = Apply(node.op, x.tensor, x.tensor)};
     at::Tensor result;
     if (y.is_number()) {
       result = WithNumber(node.op, x.tensor, y.number);
@@ -250,8 +202,8 @@ class Expression {
       }
     }
     if (result.defined()) return {.tensor = result};
-    return {.tensor = ApplyBinary(node.op, x.is_number() ? Full(x.number, y.tensor) : x.tensor,
-                                  y.is_number() ? Full(y.number, x.tensor) : y.tensor)};
+    return {.tensor = Apply(node.op, x.is_number() ? Full(x.number, y.tensor) : x.tensor,
+                            y.is_number() ? Full(y.number, x.tensor) : y.tensor)};
   }
 
   Term Where(Pass& pass, const FormulaNode& node, const at::Tensor& guard) const {

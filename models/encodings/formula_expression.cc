@@ -18,28 +18,18 @@ namespace {
 struct Function {
   absl::string_view name;
   FormulaOp op;
-  size_t arity = 2;
+  size_t arity;
 };
 constexpr Function kWords[] = {
-    // Longer operators come first, because Accept takes the first that matches.
-    {"<=", FormulaOp::kLessOrEqual}, {">=", FormulaOp::kGreaterOrEqual},
-    {"==", FormulaOp::kEqual},       {"!=", FormulaOp::kNotEqual},
-    {"<", FormulaOp::kLess},         {">", FormulaOp::kGreater},
-    {"+", FormulaOp::kAdd},          {"-", FormulaOp::kSubtract},
-    {"*", FormulaOp::kMultiply},     {"/", FormulaOp::kDivide},
-    {"^", FormulaOp::kPower},        {"abs", FormulaOp::kAbs, 1},
-    {"cos", FormulaOp::kCos, 1},     {"exp", FormulaOp::kExp, 1},
-    {"floor", FormulaOp::kFloor, 1}, {"log", FormulaOp::kLog, 1},
-    {"log1p", FormulaOp::kLog1p, 1}, {"max", FormulaOp::kMax},
-    {"min", FormulaOp::kMin},        {"sigmoid", FormulaOp::kSigmoid, 1},
-    {"sin", FormulaOp::kSin, 1},     {"softplus", FormulaOp::kSoftplus, 1},
-    {"sqrt", FormulaOp::kSqrt, 1},   {"tanh", FormulaOp::kTanh, 1},
-    {"where", FormulaOp::kWhere, 3}};
+#define LENGTHWISE_WORD(Name, word, operands, ...) {word, FormulaOp::k##Name, operands},
+    LENGTHWISE_FORMULA_OPERATORS(LENGTHWISE_WORD)
+#undef LENGTHWISE_WORD
+        {"where", FormulaOp::kWhere, 3}};
 using Functions = absl::Span<const Function>;
 constexpr Functions kComparisons = Functions(kWords).subspan(0, 6);
 constexpr Functions kSums = Functions(kWords).subspan(6, 2);
 constexpr Functions kProducts = Functions(kWords).subspan(8, 2);
-constexpr Functions kFunctions = Functions(kWords).subspan(11);
+constexpr Functions kFunctions = Functions(kWords).subspan(12);
 
 const Function* FindFunction(absl::string_view name) {
   const auto found = absl::c_find_if(kFunctions, [&](const Function& f) { return f.name == name; });

@@ -23,45 +23,13 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "models/encodings/formula_operators.h"
 
 namespace lengthwise::models {
 
 inline constexpr size_t kMaxFormulaBytes = 1000;
 inline constexpr size_t kMaxFormulaNodes = 200;
 inline constexpr int kMaxFormulaDepth = 50;
-
-enum class FormulaOp {
-  kNumber,
-  kArgument,
-  kParameter,
-  kTable,
-  kNegate,
-  kAdd,
-  kSubtract,
-  kMultiply,
-  kDivide,
-  kPower,
-  kLess,
-  kLessOrEqual,
-  kGreater,
-  kGreaterOrEqual,
-  kEqual,
-  kNotEqual,
-  kAbs,
-  kCos,
-  kExp,
-  kFloor,
-  kLog,
-  kLog1p,
-  kMax,
-  kMin,
-  kSigmoid,
-  kSin,
-  kSoftplus,
-  kSqrt,
-  kTanh,
-  kWhere,
-};
 
 struct FormulaNode {
   FormulaOp op = FormulaOp::kNumber;

@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
-#include <utility>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
@@ -20,58 +19,6 @@ bool IsFinite(double value) { return std::abs(value) <= kLargest; }
 std::string Shown(double value) {
   if (std::isnan(value)) return "not a number";
   return value > 0 ? "infinite" : "minus infinite";
-}
-
-// d/dx of the function `op`.
-double Derivative(FormulaOp op, double x, double value) {
-  switch (op) {
-    case FormulaOp::kNegate:
-      return -1;
-    case FormulaOp::kAbs:
-      return x > 0 ? 1 : x < 0 ? -1 : 0;
-    case FormulaOp::kCos:
-      return -std::sin(x);
-    case FormulaOp::kExp:
-      return value;
-    case FormulaOp::kLog:
-      return 1 / x;
-    case FormulaOp::kLog1p:
-      return 1 / (1 + x);
-    case FormulaOp::kSigmoid:
-      return value * (1 - value);
-    case FormulaOp::kSin:
-      return std::cos(x);
-    case FormulaOp::kSoftplus:
-      return 1 / (1 + std::exp(-x));
-    case FormulaOp::kSqrt:
-      return 0.5 / value;
-    case FormulaOp::kTanh:
-      return 1 - value * value;
-    default:
-      return 0;  // floor and comparisons
-  }
-}
-
-// d/dx and d/dy of an operator; 0 where LibTorch also takes the limit 0.
-std::pair<double, double> Derivatives(FormulaOp op, double x, double y, double value) {
-  switch (op) {
-    case FormulaOp::kAdd:
-      return {1, 1};
-    case FormulaOp::kSubtract:
-      return {1, -1};
-    case FormulaOp::kMultiply:
-      return {y, x};
-    case FormulaOp::kDivide:
-      return {1 / y, -value / y};
-    case FormulaOp::kPower:
-      return {y == 0 ? 0 : y * std::pow(x, y - 1), x == 0 && y >= 0 ? 0 : value * std::log(x)};
-    case FormulaOp::kMax:
-      return {x > y ? 1 : x < y ? 0 : 0.5, y > x ? 1 : y < x ? 0 : 0.5};
-    case FormulaOp::kMin:
-      return {x < y ? 1 : x > y ? 0 : 0.5, y < x ? 1 : y > x ? 0 : 0.5};
-    default:
-      return {0, 0};
-  }
 }
 
 using Bounds = PositionPolicy::Bounds;
@@ -240,63 +187,6 @@ void CheckFeatures(Check& check, const Bounds& positions, int64_t columns, int64
 
 }  // namespace
 
-double FormulaOpValue(FormulaOp op, double x, double y) {
-  switch (op) {
-    case FormulaOp::kNegate:
-      return -x;
-    case FormulaOp::kAdd:
-      return x + y;
-    case FormulaOp::kSubtract:
-      return x - y;
-    case FormulaOp::kMultiply:
-      return x * y;
-    case FormulaOp::kDivide:
-      return x / y;
-    case FormulaOp::kPower:
-      return std::pow(x, y);
-    case FormulaOp::kLess:
-      return x < y ? 1 : 0;
-    case FormulaOp::kLessOrEqual:
-      return x <= y ? 1 : 0;
-    case FormulaOp::kGreater:
-      return x > y ? 1 : 0;
-    case FormulaOp::kGreaterOrEqual:
-      return x >= y ? 1 : 0;
-    case FormulaOp::kEqual:
-      return x == y ? 1 : 0;
-    case FormulaOp::kNotEqual:
-      return x != y ? 1 : 0;
-    case FormulaOp::kAbs:
-      return std::abs(x);
-    case FormulaOp::kCos:
-      return std::cos(x);
-    case FormulaOp::kExp:
-      return std::exp(x);
-    case FormulaOp::kFloor:
-      return std::floor(x);
-    case FormulaOp::kLog:
-      return std::log(x);
-    case FormulaOp::kLog1p:
-      return std::log1p(x);
-    case FormulaOp::kMax:
-      return std::isnan(x) || std::isnan(y) ? NAN : std::max(x, y);
-    case FormulaOp::kMin:
-      return std::isnan(x) || std::isnan(y) ? NAN : std::min(x, y);
-    case FormulaOp::kSigmoid:
-      return 1 / (1 + std::exp(-x));
-    case FormulaOp::kSin:
-      return std::sin(x);
-    case FormulaOp::kSoftplus:
-      return x > 20 ? x : std::log1p(std::exp(x));
-    case FormulaOp::kSqrt:
-      return std::sqrt(x);
-    case FormulaOp::kTanh:
-      return std::tanh(x);
-    default:
-      return 0;  // reads neither one nor two numbers
-  }
-}
-
 FormulaEvaluator::FormulaEvaluator(const FormulaNodes& nodes,
                                    const std::vector<FormulaParameter>& parameters)
     : nodes_(nodes), parameters_(parameters), values_(nodes.size()) {}
@@ -314,7 +204,6 @@ FormulaEvaluator::Dual FormulaEvaluator::Compute(const FormulaNode& node,
                                                  absl::Span<const double> arguments, size_t head,
                                                  size_t layer) const {
   const auto operand = [&](size_t i) -> const Dual& { return values_[node.operands[i]]; };
-  const auto is_learned = [&](size_t i) { return nodes_[node.operands[i]].learned; };
   switch (node.op) {
     case FormulaOp::kNumber:
       return {node.number};
@@ -334,18 +223,14 @@ FormulaEvaluator::Dual FormulaEvaluator::Compute(const FormulaNode& node,
     default:
       break;
   }
-  const double x = operand(0).value;
-  if (node.operands.size() == 1) {
-    const double value = FormulaOpValue(node.op, x, 0);
-    if (!node.learned) return {value};
-    return {value, Derivative(node.op, x, value) * operand(0).slope};
+  const double x = operand(0).value, y = node.operands.size() > 1 ? operand(1).value : 0;
+  Dual result = {formula::Value(node.op, x, y)};
+  if (!node.learned) return result;
+  const std::array<double, 2> slopes = formula::Derivatives(node.op, x, y, result.value);
+  for (size_t i = 0; i < node.operands.size(); ++i) {
+    if (nodes_[node.operands[i]].learned) result.slope += slopes[i] * operand(i).slope;
   }
-  const double y = operand(1).value;
-  const double value = FormulaOpValue(node.op, x, y);
-  if (!node.learned) return {value};
-  const auto [by_x, by_y] = Derivatives(node.op, x, y, value);
-  return {value, (is_learned(0) ? by_x * operand(0).slope : 0) +
-                     (is_learned(1) ? by_y * operand(1).slope : 0)};
+  return result;
 }
 
 double FormulaEvaluator::ParameterValue(const FormulaNode& node, size_t element, size_t head,

@@ -17,9 +17,6 @@
 
 namespace lengthwise::models {
 
-// Value of a function of x, or of an operator or function of x and y.
-double FormulaOpValue(FormulaOp op, double x, double y);
-
 // Evaluates one expression with the parameters' initial values; randomly initialised ones take
 // minus their standard deviation. Not thread-safe.
 class FormulaEvaluator {
