@@ -10,7 +10,6 @@
 #include "ATen/ops/arange.h"
 #include "ATen/ops/tensor.h"
 #include "models/encodings/additive.h"
-#include "models/encodings/factory.h"
 #include "models/encodings/kept_tensors.h"
 
 namespace lengthwise::models {

@@ -9,7 +9,6 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "models/encodings/all_encodings.h"
 #include "models/encodings/formula_definition.h"
 #include "models/encodings/formula_values.h"
 #include "models/encodings/positions.h"

@@ -15,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "catalogue/entry.h"
+#include "models/encodings/catalogue.h"
 #include "models/parameters/arena.h"
 #include "models/parameters/layout.h"
 
@@ -184,6 +185,14 @@ absl::StatusOr<std::unique_ptr<Encoding>> CreateEncoding(absl::string_view name,
                                                          const catalogue::Parameters& parameters,
                                                          const EncodingShape& shape,
                                                          ParameterLayout& layout);
+
+// Factory functions of the encodings; each encoding's own file defines its CreateNAME. `parameters`
+// are resolved with the encoding's entry and have passed its check.
+#define LENGTHWISE_CREATE(Name)                                                   \
+  std::unique_ptr<Encoding> Create##Name(const catalogue::Parameters& parameters, \
+                                         const EncodingShape& shape, ParameterLayout& layout);
+LENGTHWISE_ENCODINGS(LENGTHWISE_CREATE)
+#undef LENGTHWISE_CREATE
 
 }  // namespace lengthwise::models
 

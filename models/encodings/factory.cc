@@ -1,17 +1,13 @@
-#include "models/encodings/factory.h"
-
 #include <cstddef>
 #include <optional>
-#include <string>
 #include <utility>
 #include <vector>
 
 #include "ATen/ops/arange.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "catalogue/suggestion.h"
-#include "models/encodings/catalogue.h"
 #include "models/encodings/causal.h"
+#include "models/encodings/encoding.h"
 #include "platform/status_macros.h"
 
 namespace lengthwise::models {
@@ -53,22 +49,17 @@ absl::StatusOr<std::unique_ptr<Encoding>> CreateEncoding(absl::string_view name,
 #define LENGTHWISE_CREATE(Name) Create##Name,
   static constexpr Create kCreate[] = {LENGTHWISE_ENCODINGS(LENGTHWISE_CREATE)};
 #undef LENGTHWISE_CREATE
-  std::vector<std::string> names;
   for (size_t i = 0; i < EncodingEntries().size(); ++i) {
-    const EncodingEntry& entry = *EncodingEntries()[i];
-    if (entry.name == name) {
-      std::unique_ptr<Encoding> encoding = kCreate[i](parameters, shape, layout);
-      std::vector<catalogue::Problem> problems;
-      const std::optional<Beside> beside = BesideOf(parameters, "encoding", problems);
-      if (!beside.has_value()) return encoding;
-      ASSIGN_OR_RETURN(auto other,
-                       CreateEncoding(beside->entry->name, beside->parameters, shape, layout));
-      return std::make_unique<Pair>(std::move(encoding), std::move(other));
-    }
-    names.push_back(entry.name);
+    if (EncodingEntries()[i]->name != name) continue;
+    std::unique_ptr<Encoding> encoding = kCreate[i](parameters, shape, layout);
+    std::vector<catalogue::Problem> problems;
+    const std::optional<Beside> beside = BesideOf(parameters, "encoding", problems);
+    if (!beside.has_value()) return encoding;
+    ASSIGN_OR_RETURN(auto other,
+                     CreateEncoding(beside->entry->name, beside->parameters, shape, layout));
+    return std::make_unique<Pair>(std::move(encoding), std::move(other));
   }
-  return absl::NotFoundError(absl::StrCat("unknown encoding \"", std::string(name), "\"",
-                                          catalogue::Suggestion(name, names)));
+  return absl::NotFoundError(absl::StrCat("unknown encoding \"", name, "\""));
 }
 
 // Without an encoding, the encoder is invariant to the order of its input (randomized positional

@@ -13,7 +13,6 @@
 #include "ATen/ops/maximum.h"
 #include "ATen/ops/relu.h"
 #include "models/encodings/additive.h"
-#include "models/encodings/factory.h"
 #include "models/layers/products.h"
 
 namespace lengthwise::models {

@@ -32,7 +32,7 @@
 #include "ATen/ops/tensor.h"
 #include "ATen/ops/where.h"
 #include "c10/core/ScalarType.h"
-#include "models/encodings/factory.h"
+#include "models/encodings/encoding.h"
 #include "models/encodings/formula_definition.h"
 #include "models/encodings/formula_operators.h"
 #include "models/encodings/kept_tensors.h"

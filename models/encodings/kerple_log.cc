@@ -5,7 +5,6 @@
 // to its logits. r1 and r2 are at least 0.01 and shared by all blocks.
 #include "ATen/ops/log1p.h"
 #include "models/encodings/additive.h"
-#include "models/encodings/factory.h"
 
 namespace lengthwise::models {
 namespace {

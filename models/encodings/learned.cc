@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "models/encodings/factory.h"
+#include "models/encodings/encoding.h"
 #include "models/layers/layers.h"
 
 namespace lengthwise::models {

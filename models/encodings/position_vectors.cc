@@ -5,7 +5,7 @@
 #include "ATen/ops/cat.h"
 #include "ATen/ops/full_like.h"
 #include "ATen/ops/one_hot.h"
-#include "models/encodings/factory.h"
+#include "models/encodings/encoding.h"
 #include "models/encodings/positions.h"
 
 namespace lengthwise::models {

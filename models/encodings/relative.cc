@@ -18,7 +18,7 @@
 #include "ATen/ops/full_like.h"
 #include "absl/strings/str_cat.h"
 #include "c10/core/GradMode.h"
-#include "models/encodings/factory.h"
+#include "models/encodings/encoding.h"
 #include "models/encodings/kept_tensors.h"
 #include "models/encodings/positions.h"
 #include "models/encodings/relative_logits.h"

@@ -2,7 +2,7 @@
 // (2i, 2i + 1) of a head's queries and keys by the angle p f_i, f_i = 10000^(-2i/dh), so that their
 // product depends only on the difference of positions.
 #include "c10/core/ScalarType.h"
-#include "models/encodings/factory.h"
+#include "models/encodings/encoding.h"
 #include "models/encodings/sinusoids.h"
 
 namespace lengthwise::models {

@@ -13,7 +13,7 @@
 #include "ATen/ops/zeros.h"
 #include "absl/strings/str_cat.h"
 #include "models/encodings/causal.h"
-#include "models/encodings/factory.h"
+#include "models/encodings/encoding.h"
 #include "models/encodings/relative_logits.h"
 #include "models/layers/layers.h"
 #include "models/layers/products.h"

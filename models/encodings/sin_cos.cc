@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "ATen/ops/cat.h"
-#include "models/encodings/factory.h"
+#include "models/encodings/encoding.h"
 #include "models/encodings/sinusoids.h"
 
 namespace lengthwise::models {

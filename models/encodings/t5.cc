@@ -13,7 +13,6 @@
 
 #include "ATen/ops/tensor.h"
 #include "models/encodings/additive.h"
-#include "models/encodings/factory.h"
 #include "models/encodings/kept_tensors.h"
 #include "models/layers/layers.h"
 

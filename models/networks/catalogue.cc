@@ -9,7 +9,6 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "models/networks/all_networks.h"
 
 namespace lengthwise::models {
 namespace {
@@ -58,18 +57,6 @@ EncodingContext TransformerContext(const catalogue::Parameters& parameters) {
           .own_positions = attention == parameters.values().end() ||
                            parameters.String("attention") != "geometric"};
 }
-
-}  // namespace
-
-EncodingContext PositionalAttentionContext(const catalogue::Parameters& parameters) {
-  const bool by_input = parameters.String("attention_by") == "input";
-  EncodingContext context = TransformerContext(parameters);
-  context.as_vectors = !by_input || parameters.Bool("input_positions");
-  context.own_positions = false;
-  return context;
-}
-
-namespace {
 
 // One section for each network: its check and context, if it has its own, and its entry.
 
@@ -237,6 +224,14 @@ void CheckPositionalAttention(const catalogue::Parameters& parameters, absl::str
     AddProblem(problems, field, "rotates pairs of features; d_model = ", parameters.Int("d_model"),
                " is odd");
   }
+}
+
+EncodingContext PositionalAttentionContext(const catalogue::Parameters& parameters) {
+  const bool by_input = parameters.String("attention_by") == "input";
+  EncodingContext context = TransformerContext(parameters);
+  context.as_vectors = !by_input || parameters.Bool("input_positions");
+  context.own_positions = false;
+  return context;
 }
 
 NetworkEntry PositionalAttention() {

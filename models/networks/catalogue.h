@@ -1,5 +1,5 @@
 // Catalogue of all networks by name, without LibTorch. A new network needs a section of
-// catalogue.cc, a file with its implementation and a line in all_networks.h.
+// catalogue.cc, a file with its implementation and a line in a list below.
 #ifndef LENGTHWISE_MODELS_NETWORKS_CATALOGUE_H_
 #define LENGTHWISE_MODELS_NETWORKS_CATALOGUE_H_
 
@@ -13,6 +13,27 @@
 #include "catalogue/entry.h"
 #include "models/encodings/catalogue.h"
 #include "tasks/task.h"
+
+// All networks, in display order: those that read whole sequences, then those that continue text.
+// Each line joins a section of catalogue.cc, the function NAME(), to an implementation,
+// CreateMADE() of factory.h: (NAME, MADE).
+// clang-format off
+#define LENGTHWISE_NETWORKS(NETWORK) \
+  NETWORK(Encoder, Encoder) \
+  NETWORK(LoopedEncoder, Encoder) \
+  NETWORK(LayerwiseEncoder, LayerwiseEncoder) \
+  NETWORK(PositionalAttention, PositionalAttention) \
+  NETWORK(GraphNetwork, GraphNetwork) \
+  NETWORK(Rnn, Rnn) \
+  NETWORK(Lstm, Lstm) \
+  NETWORK(StackRnn, StackRnn) \
+  NETWORK(NondeterministicStackRnn, NondeterministicStackRnn) \
+  NETWORK(TapeRnn, TapeRnn)
+
+#define LENGTHWISE_LANGUAGE_MODELS(MODEL) \
+  MODEL(CausalDecoder, CausalDecoder) \
+  MODEL(LoopedDecoder, CausalDecoder)
+// clang-format on
 
 namespace lengthwise::models {
 
@@ -57,9 +78,6 @@ struct Loops {
 
 // Sizes of the hidden layers that `write_layers` of "tape_rnn" lists, such as "64, 64".
 absl::StatusOr<std::vector<int64_t>> WriteLayers(absl::string_view text);
-
-// The encoding_context of "positional_attention".
-EncodingContext PositionalAttentionContext(const catalogue::Parameters& parameters);
 
 }  // namespace lengthwise::models
 

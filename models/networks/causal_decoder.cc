@@ -42,7 +42,6 @@
 #include "models/networks/factory.h"
 #include "models/networks/normed_residual.h"
 #include "models/networks/parameterized_layers.h"
-#include "platform/status_macros.h"
 
 namespace lengthwise::models {
 namespace {
@@ -109,32 +108,30 @@ at::Tensor Places(const Groups& groups, bool own, const at::TensorOptions& optio
 
 class CausalDecoder : public LanguageModel {
  public:
-  CausalDecoder(const catalogue::Parameters& parameters, const LanguageModelShape& shape,
-                ParameterLayout& layout)
-      : heads_(parameters.Int("heads")),
-        d_model_(parameters.Int("d_model")),
-        loops_(parameters),
-        gelu_(parameters.String("gelu") == "tanh" ? Gelu::kTanh : Gelu::kExact),
-        tied_(parameters.Bool("tied")),
-        dropout_rate_(parameters.Double("dropout")),
-        whole_prompts_(parameters.String("prompt_attention") == "bidirectional"),
-        recompute_activations_(parameters.Bool("recompute_activations")) {
-    const int64_t d_ff = FeedForwardFeatures(parameters, d_model_);
+  explicit CausalDecoder(const NetworkParts& parts)
+      : heads_(parts.parameters.Int("heads")),
+        d_model_(parts.parameters.Int("d_model")),
+        loops_(parts.parameters),
+        gelu_(parts.parameters.String("gelu") == "tanh" ? Gelu::kTanh : Gelu::kExact),
+        tied_(parts.parameters.Bool("tied")),
+        dropout_rate_(parts.parameters.Double("dropout")),
+        whole_prompts_(parts.parameters.String("prompt_attention") == "bidirectional"),
+        recompute_activations_(parts.parameters.Bool("recompute_activations")) {
+    const int64_t d_ff = FeedForwardFeatures(parts.parameters, d_model_);
     const Initializer normal = {.kind = Initializer::Kind::kNormal,
                                 .stddev = 1 / std::sqrt(static_cast<double>(d_model_))};
-    const BlockNorms norms = BlockNormsOf(parameters.String("norm"));
-    embedding_ = layout.Add("embedding", {shape.vocabulary, d_model_}, normal);
-    for (int64_t b = 0; b < parameters.Int("blocks"); ++b) {
-      blocks_.emplace_back(layout, absl::StrCat("blocks.", b, "."), norms, d_model_, d_ff);
+    const BlockNorms norms = BlockNormsOf(parts.parameters.String("norm"));
+    embedding_ = parts.layout.Add("embedding", {parts.shape.input_columns, d_model_}, normal);
+    for (int64_t b = 0; b < parts.parameters.Int("blocks"); ++b) {
+      blocks_.emplace_back(parts.layout, absl::StrCat("blocks.", b, "."), norms, d_model_, d_ff);
     }
-    final_norm_ = layout.Add("norm.scale", {d_model_}, {.kind = Initializer::Kind::kOnes});
-    if (!tied_) output_ = layout.Add("output", {d_model_, shape.vocabulary}, normal);
+    final_norm_ = parts.layout.Add("norm.scale", {d_model_}, {.kind = Initializer::Kind::kOnes});
+    if (!tied_) {
+      output_ = parts.layout.Add("output", {d_model_, parts.shape.output_columns}, normal);
+    }
+    encoding_ = parts.make_encoding({.causal = !whole_prompts_});
+    if (!whole_prompts_) encoding_ = MakeCausal(std::move(encoding_));
   }
-
-  bool whole_prompts() const { return whole_prompts_; }
-
-  // `encoding` is causal, unless prompts attend to themselves in both directions.
-  void set_encoding(std::unique_ptr<Encoding> encoding) { encoding_ = std::move(encoding); }
 
   at::Tensor Forward(const ParameterSet& parameters, const ExampleGroups& examples,
                      const at::Tensor& positions, const DropoutNumbers* dropout,
@@ -416,6 +413,7 @@ class CausalDecoder : public LanguageModel {
   std::vector<Block> blocks_;
   ParameterId final_norm_ = 0;
   ParameterId output_ = 0;
+  // Causal, unless prompts attend to themselves in both directions.
   std::unique_ptr<Encoding> encoding_;
 };
 
@@ -430,21 +428,8 @@ int64_t ExampleGroups::Positions() const {
   return positions;
 }
 
-absl::StatusOr<std::unique_ptr<LanguageModel>> CreateCausalDecoder(
-    const catalogue::Parameters& parameters, absl::string_view encoding_name,
-    const catalogue::Parameters& encoding_parameters, const LanguageModelShape& shape,
-    ParameterLayout& layout) {
-  auto decoder = std::make_unique<CausalDecoder>(parameters, shape, layout);
-  ASSIGN_OR_RETURN(std::unique_ptr<Encoding> encoding,
-                   CreateEncoding(encoding_name, encoding_parameters,
-                                  {.blocks = parameters.Int("blocks"),
-                                   .heads = parameters.Int("heads"),
-                                   .d_model = parameters.Int("d_model"),
-                                   .causal = !decoder->whole_prompts()},
-                                  layout));
-  decoder->set_encoding(decoder->whole_prompts() ? std::move(encoding)
-                                                 : MakeCausal(std::move(encoding)));
-  return decoder;
+std::unique_ptr<LanguageModel> CreateCausalDecoder(const NetworkParts& parts) {
+  return std::make_unique<CausalDecoder>(parts);
 }
 
 }  // namespace lengthwise::models

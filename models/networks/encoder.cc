@@ -16,7 +16,6 @@
 // standard deviations, E with standard deviation 0.02. The encoding's parameters come after the
 // network's own, so that models with different encodings start from the same network weights.
 #include <cmath>
-#include <utility>
 #include <vector>
 
 #include "ATen/ops/cat.h"
@@ -31,7 +30,6 @@
 #include "models/networks/factory.h"
 #include "models/networks/normed_residual.h"
 #include "models/networks/parameterized_layers.h"
-#include "platform/status_macros.h"
 
 namespace lengthwise::models {
 namespace {
@@ -60,31 +58,30 @@ struct BlockIds {
 
 class Encoder : public Network {
  public:
-  Encoder(const catalogue::Parameters& parameters, const NetworkShape& shape,
-          ParameterLayout& layout)
-      : heads_(parameters.Int("heads")),
-        d_model_(parameters.Int("d_model")),
-        loops_(parameters),
-        dropout_rate_(parameters.Double("dropout")),
-        dropout_at_evaluation_(parameters.Bool("dropout_at_evaluation")) {
-    const int64_t d_ff = FeedForwardFeatures(parameters, d_model_);
-    embedding_ = layout.Add("embedding",
-                            {shape.input_columns + parameters.Int("extra_input_columns"), d_model_},
-                            {.kind = Initializer::Kind::kTruncatedNormal, .stddev = 0.02});
-    for (int64_t b = 0; b < parameters.Int("blocks"); ++b) {
-      blocks_.emplace_back(layout, absl::StrCat("blocks.", b, "."), d_model_, d_ff);
+  explicit Encoder(const NetworkParts& parts)
+      : heads_(parts.parameters.Int("heads")),
+        d_model_(parts.parameters.Int("d_model")),
+        loops_(parts.parameters),
+        dropout_rate_(parts.parameters.Double("dropout")),
+        dropout_at_evaluation_(parts.parameters.Bool("dropout_at_evaluation")) {
+    const int64_t d_ff = FeedForwardFeatures(parts.parameters, d_model_);
+    embedding_ = parts.layout.Add(
+        "embedding",
+        {parts.shape.input_columns + parts.parameters.Int("extra_input_columns"), d_model_},
+        {.kind = Initializer::Kind::kTruncatedNormal, .stddev = 0.02});
+    for (int64_t b = 0; b < parts.parameters.Int("blocks"); ++b) {
+      blocks_.emplace_back(parts.layout, absl::StrCat("blocks.", b, "."), d_model_, d_ff);
     }
-    output_ = AddWeight(layout, "output", d_model_, shape.output_columns);
-    output_bias_ = layout.Add("output_bias", {shape.output_columns}, kZeros);
-    if (parameters.String("attention") == "geometric") {
+    output_ = AddWeight(parts.layout, "output", d_model_, parts.shape.output_columns);
+    output_bias_ = parts.layout.Add("output_bias", {parts.shape.output_columns}, kZeros);
+    if (parts.parameters.String("attention") == "geometric") {
       for (size_t b = 0; b < blocks_.size(); ++b) {
-        geometric_.emplace_back(layout, absl::StrCat("blocks.", b, ".attention."), heads_,
+        geometric_.emplace_back(parts.layout, absl::StrCat("blocks.", b, ".attention."), heads_,
                                 d_model_);
       }
     }
+    encoding_ = parts.make_encoding({});
   }
-
-  void set_encoding(std::unique_ptr<Encoding> encoding) { encoding_ = std::move(encoding); }
 
   at::Tensor Forward(const ParameterSet& parameters, const NetworkInput& input,
                      const at::Tensor& positions, int64_t output_length,
@@ -178,19 +175,8 @@ class Encoder : public Network {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Network>> CreateEncoder(
-    const catalogue::Parameters& parameters, absl::string_view encoding_name,
-    const catalogue::Parameters& encoding_parameters, const NetworkShape& shape,
-    ParameterLayout& layout) {
-  auto encoder = std::make_unique<Encoder>(parameters, shape, layout);
-  ASSIGN_OR_RETURN(std::unique_ptr<Encoding> encoding,
-                   CreateEncoding(encoding_name, encoding_parameters,
-                                  {.blocks = parameters.Int("blocks"),
-                                   .heads = parameters.Int("heads"),
-                                   .d_model = parameters.Int("d_model")},
-                                  layout));
-  encoder->set_encoding(std::move(encoding));
-  return encoder;
+std::unique_ptr<Network> CreateEncoder(const NetworkParts& parts) {
+  return std::make_unique<Encoder>(parts);
 }
 
 }  // namespace lengthwise::models

@@ -2,14 +2,12 @@
 
 #include <cstddef>
 #include <iterator>
-#include <string>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
-#include "catalogue/suggestion.h"
-#include "models/networks/catalogue.h"
 #include "platform/status_macros.h"
 
 namespace lengthwise::models {
@@ -17,50 +15,58 @@ namespace {
 
 // Same order as NetworkEntries, which expands the same lists: networks, then language models.
 #define LENGTHWISE_CREATE(Name, Made) Create##Made,
-constexpr CreateModel<Network, NetworkShape>* kCreateNetwork[] = {
-    LENGTHWISE_NETWORKS(LENGTHWISE_CREATE)};
-constexpr CreateModel<LanguageModel, LanguageModelShape>* kCreateLanguageModel[] = {
+constexpr CreateModel<Network>* kCreateNetwork[] = {LENGTHWISE_NETWORKS(LENGTHWISE_CREATE)};
+constexpr CreateModel<LanguageModel>* kCreateLanguageModel[] = {
     LENGTHWISE_LANGUAGE_MODELS(LENGTHWISE_CREATE)};
 #undef LENGTHWISE_CREATE
 
 // Returns the first problem that validation of a specification would report for these parameters.
-// `longest_sequence` is 0 if unknown.
 absl::Status Check(const NetworkEntry& network, const catalogue::Parameters& parameters,
-                   absl::string_view encoding_name,
-                   const catalogue::Parameters& encoding_parameters, int64_t longest_sequence) {
+                   const EncodingContext& context, absl::string_view encoding_name,
+                   const catalogue::Parameters& encoding_parameters) {
   std::vector<catalogue::Problem> problems;
   if (network.check != nullptr) network.check(parameters, "network", problems);
-  EncodingContext context = network.encoding_context(parameters);
-  context.longest_sequence = longest_sequence;
-  // Who knows the examples has checked their ids.
-  context.largest_id = 0;
-  for (const EncodingEntry* encoding : EncodingEntries()) {
-    if (encoding->name != encoding_name) continue;
-    CheckEncoding(*encoding, encoding_parameters, context, "encoding", problems);
+  const absl::Span<const EncodingEntry* const> encodings = EncodingEntries();
+  const auto encoding = absl::c_find_if(
+      encodings, [&](const EncodingEntry* entry) { return entry->name == encoding_name; });
+  if (encoding == encodings.end()) {
+    return absl::NotFoundError(absl::StrCat("unknown encoding \"", encoding_name, "\""));
   }
+  CheckEncoding(**encoding, encoding_parameters, context, "encoding", problems);
   if (problems.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(problems[0].field, ": ", problems[0].description));
 }
 
 // `create` is parallel to the first of `entries`.
-template <typename Model, typename Shape>
+template <typename Model>
 absl::StatusOr<std::unique_ptr<Model>> Create(absl::Span<const NetworkEntry* const> entries,
-                                              absl::Span<CreateModel<Model, Shape>* const> create,
+                                              absl::Span<CreateModel<Model>* const> create,
                                               absl::string_view name,
                                               const catalogue::Parameters& parameters,
                                               absl::string_view encoding_name,
                                               const catalogue::Parameters& encoding_parameters,
-                                              const Shape& shape, ParameterLayout& layout) {
-  std::vector<std::string> names;
+                                              const NetworkShape& shape, ParameterLayout& layout) {
   for (size_t i = 0; i < create.size(); ++i) {
-    names.push_back(entries[i]->name);
     if (entries[i]->name != name) continue;
-    RETURN_IF_ERROR(
-        Check(*entries[i], parameters, encoding_name, encoding_parameters, shape.longest_sequence));
-    return create[i](parameters, encoding_name, encoding_parameters, shape, layout);
+    EncodingContext context = entries[i]->encoding_context(parameters);
+    context.longest_sequence = shape.longest_sequence;
+    // Who knows the examples has checked their ids.
+    context.largest_id = 0;
+    RETURN_IF_ERROR(Check(*entries[i], parameters, context, encoding_name, encoding_parameters));
+    const auto make_encoding = [&](EncodingShape of_network) {
+      of_network.blocks = context.blocks;
+      of_network.heads = context.heads;
+      of_network.d_model = context.d_model;
+      of_network.longest_sequence = shape.longest_sequence;
+      return CreateEncoding(encoding_name, encoding_parameters, of_network, layout).value();
+    };
+    return create[i]({.parameters = parameters,
+                      .shape = shape,
+                      .layout = layout,
+                      .context = context,
+                      .make_encoding = make_encoding});
   }
-  return absl::NotFoundError(absl::StrCat("unknown network \"", std::string(name), "\"",
-                                          catalogue::Suggestion(name, names)));
+  return absl::NotFoundError(absl::StrCat("unknown network \"", name, "\""));
 }
 
 }  // namespace
@@ -69,17 +75,21 @@ absl::StatusOr<std::unique_ptr<Network>> CreateNetwork(
     absl::string_view name, const catalogue::Parameters& parameters,
     absl::string_view encoding_name, const catalogue::Parameters& encoding_parameters,
     const NetworkShape& shape, ParameterLayout& layout) {
-  return Create<Network, NetworkShape>(NetworkEntries(), kCreateNetwork, name, parameters,
-                                       encoding_name, encoding_parameters, shape, layout);
+  return Create<Network>(NetworkEntries(), kCreateNetwork, name, parameters, encoding_name,
+                         encoding_parameters, shape, layout);
 }
 
 absl::StatusOr<std::unique_ptr<LanguageModel>> CreateLanguageModel(
     absl::string_view name, const catalogue::Parameters& parameters,
     absl::string_view encoding_name, const catalogue::Parameters& encoding_parameters,
     const LanguageModelShape& shape, ParameterLayout& layout) {
-  return Create<LanguageModel, LanguageModelShape>(
-      NetworkEntries().subspan(std::size(kCreateNetwork)), kCreateLanguageModel, name, parameters,
-      encoding_name, encoding_parameters, shape, layout);
+  return Create<LanguageModel>(NetworkEntries().subspan(std::size(kCreateNetwork)),
+                               kCreateLanguageModel, name, parameters, encoding_name,
+                               encoding_parameters,
+                               {.input_columns = shape.vocabulary,
+                                .output_columns = shape.vocabulary,
+                                .longest_sequence = shape.longest_sequence},
+                               layout);
 }
 
 }  // namespace lengthwise::models

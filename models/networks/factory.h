@@ -4,26 +4,36 @@
 
 #include <memory>
 
-#include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
+#include "absl/functional/function_ref.h"
 #include "catalogue/entry.h"
-#include "models/networks/all_networks.h"
+#include "models/encodings/encoding.h"
+#include "models/networks/catalogue.h"
 #include "models/networks/language_model.h"
 #include "models/networks/network.h"
 #include "models/parameters/layout.h"
 
 namespace lengthwise::models {
 
-// Creates a network with its encoding. The parameters of both have passed the catalogue's checks.
-template <typename Model, typename Shape>
-using CreateModel = absl::StatusOr<std::unique_ptr<Model>>(
-    const catalogue::Parameters& parameters, absl::string_view encoding_name,
-    const catalogue::Parameters& encoding_parameters, const Shape& shape, ParameterLayout& layout);
+// What a network is made of. All of it has passed the catalogue's checks.
+struct NetworkParts {
+  const catalogue::Parameters& parameters;
+  // Both columns of a network that continues text are its vocabulary.
+  const NetworkShape& shape;
+  ParameterLayout& layout;
+  // The network's encoding_context.
+  const EncodingContext& context;
+  // Makes the encoding and adds its parameters to the layout. Of the shape, the sizes of the
+  // context and of the sequences are filled in.
+  absl::FunctionRef<std::unique_ptr<Encoding>(EncodingShape)> make_encoding;
+};
 
-#define LENGTHWISE_CREATE(Name, Made) CreateModel<Network, NetworkShape> Create##Made;
+template <typename Model>
+using CreateModel = std::unique_ptr<Model>(const NetworkParts& parts);
+
+#define LENGTHWISE_CREATE(Name, Made) CreateModel<Network> Create##Made;
 LENGTHWISE_NETWORKS(LENGTHWISE_CREATE)
 #undef LENGTHWISE_CREATE
-#define LENGTHWISE_CREATE(Name, Made) CreateModel<LanguageModel, LanguageModelShape> Create##Made;
+#define LENGTHWISE_CREATE(Name, Made) CreateModel<LanguageModel> Create##Made;
 LENGTHWISE_LANGUAGE_MODELS(LENGTHWISE_CREATE)
 #undef LENGTHWISE_CREATE
 

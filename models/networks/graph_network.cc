@@ -17,7 +17,6 @@
 #include <limits>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "ATen/ops/cat.h"
@@ -30,7 +29,6 @@
 #include "models/layers/layers.h"
 #include "models/networks/factory.h"
 #include "models/networks/parameterized_layers.h"
-#include "platform/status_macros.h"
 
 namespace lengthwise::models {
 namespace {
@@ -47,27 +45,27 @@ struct GraphBlock {
 
 class GraphNetwork : public Network {
  public:
-  GraphNetwork(const catalogue::Parameters& parameters, const NetworkShape& shape,
-               std::unique_ptr<Encoding> encoding, ParameterLayout& layout)
-      : is_star_(parameters.String("graph") == "star"),
-        with_self_(parameters.Bool("self_connections")),
-        heads_(parameters.Int("heads")),
-        encoding_(std::move(encoding)),
-        embedding_(shape, encoding_->vector_size(), parameters.Int("d_model"), layout) {
-    const int64_t d = parameters.Int("d_model"), head_size = d / heads_;
-    for (int64_t b = 0; b < parameters.Int("blocks"); ++b) {
+  explicit GraphNetwork(const NetworkParts& parts)
+      : is_star_(parts.parameters.String("graph") == "star"),
+        with_self_(parts.parameters.Bool("self_connections")),
+        heads_(parts.parameters.Int("heads")),
+        encoding_(parts.make_encoding({})),
+        embedding_(parts.shape, encoding_->vector_size(), parts.parameters.Int("d_model"),
+                   parts.layout) {
+    const int64_t d = parts.parameters.Int("d_model"), head_size = d / heads_;
+    for (int64_t b = 0; b < parts.parameters.Int("blocks"); ++b) {
       const std::string prefix = absl::StrCat("blocks.", b, ".");
       GraphBlock block{
-          .weight = layout.Add(prefix + "weight", {d, d}, Xavier(d, d)),
-          .bias = layout.Add(prefix + "bias", {d}, {.kind = Initializer::Kind::kZeros})};
-      if (parameters.String("architecture") == "attention") {
+          .weight = parts.layout.Add(prefix + "weight", {d, d}, Xavier(d, d)),
+          .bias = parts.layout.Add(prefix + "bias", {d}, {.kind = Initializer::Kind::kZeros})};
+      if (parts.parameters.String("architecture") == "attention") {
         const std::vector<int64_t> scores = {heads_, head_size, 1};
-        block.source = layout.Add(prefix + "source", scores, Xavier(head_size, 1));
-        block.target = layout.Add(prefix + "target", scores, Xavier(head_size, 1));
+        block.source = parts.layout.Add(prefix + "source", scores, Xavier(head_size, 1));
+        block.target = parts.layout.Add(prefix + "target", scores, Xavier(head_size, 1));
       }
       blocks_.push_back(block);
     }
-    output_ = AddLinearLayer(layout, "output", d, shape.output_columns);
+    output_ = AddLinearLayer(parts.layout, "output", d, parts.shape.output_columns);
   }
 
   at::Tensor Forward(const ParameterSet& parameters, const NetworkInput& input,
@@ -180,18 +178,8 @@ class GraphNetwork : public Network {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Network>> CreateGraphNetwork(
-    const catalogue::Parameters& parameters, absl::string_view encoding_name,
-    const catalogue::Parameters& encoding_parameters, const NetworkShape& shape,
-    ParameterLayout& layout) {
-  ASSIGN_OR_RETURN(std::unique_ptr<Encoding> encoding,
-                   CreateEncoding(encoding_name, encoding_parameters,
-                                  {.blocks = parameters.Int("blocks"),
-                                   .heads = parameters.Int("heads"),
-                                   .d_model = parameters.Int("d_model"),
-                                   .longest_sequence = shape.longest_sequence},
-                                  layout));
-  return std::make_unique<GraphNetwork>(parameters, shape, std::move(encoding), layout);
+std::unique_ptr<Network> CreateGraphNetwork(const NetworkParts& parts) {
+  return std::make_unique<GraphNetwork>(parts);
 }
 
 }  // namespace lengthwise::models

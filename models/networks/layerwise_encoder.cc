@@ -16,7 +16,6 @@
 #include <cmath>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "ATen/ops/cat.h"
@@ -30,7 +29,6 @@
 #include "models/networks/factory.h"
 #include "models/networks/normed_residual.h"
 #include "models/networks/parameterized_layers.h"
-#include "platform/status_macros.h"
 
 namespace lengthwise::models {
 namespace {
@@ -81,24 +79,23 @@ struct LayerwiseBlock {
 
 class LayerwiseEncoder : public Network {
  public:
-  LayerwiseEncoder(const catalogue::Parameters& parameters, const NetworkShape& shape,
-                   ParameterLayout& layout)
-      : heads_(parameters.Int("heads")),
-        d_model_(parameters.Int("d_model")),
-        temperature_(parameters.Double("temperature")),
-        outer_gelu_(parameters.Bool("outer_gelu")),
-        encoding_dropout_(parameters.Double("encoding_dropout")),
-        has_blank_(shape.has_blank) {
-    const int64_t d_ff = FeedForwardFeatures(parameters, d_model_);
-    const int64_t features = shape.input_columns - (has_blank_ ? 1 : 0);
-    embedding_ = AddLinearLayer(layout, "embedding", features, d_model_);
-    for (int64_t b = 0; b < parameters.Int("blocks"); ++b) {
-      blocks_.emplace_back(layout, absl::StrCat("blocks.", b, "."), parameters, d_model_, d_ff);
+  explicit LayerwiseEncoder(const NetworkParts& parts)
+      : heads_(parts.parameters.Int("heads")),
+        d_model_(parts.parameters.Int("d_model")),
+        temperature_(parts.parameters.Double("temperature")),
+        outer_gelu_(parts.parameters.Bool("outer_gelu")),
+        encoding_dropout_(parts.parameters.Double("encoding_dropout")),
+        has_blank_(parts.shape.has_blank) {
+    const int64_t d_ff = FeedForwardFeatures(parts.parameters, d_model_);
+    const int64_t features = parts.shape.input_columns - (has_blank_ ? 1 : 0);
+    embedding_ = AddLinearLayer(parts.layout, "embedding", features, d_model_);
+    for (int64_t b = 0; b < parts.parameters.Int("blocks"); ++b) {
+      blocks_.emplace_back(parts.layout, absl::StrCat("blocks.", b, "."), parts.parameters,
+                           d_model_, d_ff);
     }
-    output_ = AddLinearLayer(layout, "output", d_model_, shape.output_columns);
+    output_ = AddLinearLayer(parts.layout, "output", d_model_, parts.shape.output_columns);
+    encoding_ = parts.make_encoding({.in_every_block = true});
   }
-
-  void set_encoding(std::unique_ptr<Encoding> encoding) { encoding_ = std::move(encoding); }
 
   at::Tensor Forward(const ParameterSet& parameters, const NetworkInput& input,
                      const at::Tensor& positions, int64_t output_length,
@@ -178,20 +175,8 @@ class LayerwiseEncoder : public Network {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Network>> CreateLayerwiseEncoder(
-    const catalogue::Parameters& parameters, absl::string_view encoding_name,
-    const catalogue::Parameters& encoding_parameters, const NetworkShape& shape,
-    ParameterLayout& layout) {
-  auto encoder = std::make_unique<LayerwiseEncoder>(parameters, shape, layout);
-  ASSIGN_OR_RETURN(std::unique_ptr<Encoding> encoding,
-                   CreateEncoding(encoding_name, encoding_parameters,
-                                  {.blocks = parameters.Int("blocks"),
-                                   .heads = parameters.Int("heads"),
-                                   .d_model = parameters.Int("d_model"),
-                                   .in_every_block = true},
-                                  layout));
-  encoder->set_encoding(std::move(encoding));
-  return encoder;
+std::unique_ptr<Network> CreateLayerwiseEncoder(const NetworkParts& parts) {
+  return std::make_unique<LayerwiseEncoder>(parts);
 }
 
 }  // namespace lengthwise::models

@@ -15,8 +15,6 @@
 // Weights start as PyTorch's modules do, except in attention: queries and keys of all heads start
 // as Xavier of one matrix, values and output as Xavier, all with zero biases.
 #include <memory>
-#include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -26,25 +24,27 @@
 #include "models/networks/factory.h"
 #include "models/networks/parameterized_layers.h"
 #include "models/networks/positional_block.h"
-#include "platform/status_macros.h"
 
 namespace lengthwise::models {
 namespace {
 
 class PositionalAttention : public Network {
  public:
-  PositionalAttention(const catalogue::Parameters& parameters, const NetworkShape& shape,
-                      std::unique_ptr<Encoding> encoding, bool as_vectors, ParameterLayout& layout)
-      : as_vectors_(as_vectors),
-        encoding_(std::move(encoding)),
-        embedding_(shape,
-                   as_vectors && parameters.Bool("input_positions") ? encoding_->vector_size() : 0,
-                   parameters.Int("d_model"), layout, parameters.Bool("diagonal_input")) {
-    const int64_t vector_size = as_vectors ? encoding_->vector_size() : 0;
-    for (int64_t b = 0; b < parameters.Int("blocks"); ++b) {
-      blocks_.emplace_back(parameters, absl::StrCat("blocks.", b, "."), vector_size, layout);
+  explicit PositionalAttention(const NetworkParts& parts)
+      : as_vectors_(parts.context.as_vectors),
+        // Queries and keys are as wide as their source.
+        encoding_(parts.make_encoding({.head_size = parts.context.d_model})),
+        embedding_(
+            parts.shape,
+            as_vectors_ && parts.parameters.Bool("input_positions") ? encoding_->vector_size() : 0,
+            parts.context.d_model, parts.layout, parts.parameters.Bool("diagonal_input")) {
+    const int64_t vector_size = as_vectors_ ? encoding_->vector_size() : 0;
+    for (int64_t b = 0; b < parts.parameters.Int("blocks"); ++b) {
+      blocks_.emplace_back(parts.parameters, absl::StrCat("blocks.", b, "."), vector_size,
+                           parts.layout);
     }
-    output_ = AddLinearLayer(layout, "output", parameters.Int("d_model"), shape.output_columns);
+    output_ = AddLinearLayer(parts.layout, "output", parts.parameters.Int("d_model"),
+                             parts.shape.output_columns);
   }
 
   at::Tensor Forward(const ParameterSet& parameters, const NetworkInput& input,
@@ -82,22 +82,8 @@ class PositionalAttention : public Network {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Network>> CreatePositionalAttention(
-    const catalogue::Parameters& parameters, absl::string_view encoding_name,
-    const catalogue::Parameters& encoding_parameters, const NetworkShape& shape,
-    ParameterLayout& layout) {
-  const EncodingContext context = PositionalAttentionContext(parameters);
-  ASSIGN_OR_RETURN(std::unique_ptr<Encoding> encoding,
-                   CreateEncoding(encoding_name, encoding_parameters,
-                                  {.blocks = context.blocks,
-                                   .heads = context.heads,
-                                   .d_model = context.d_model,
-                                   // Queries and keys are as wide as their source.
-                                   .head_size = context.d_model,
-                                   .longest_sequence = shape.longest_sequence},
-                                  layout));
-  return std::make_unique<PositionalAttention>(parameters, shape, std::move(encoding),
-                                               context.as_vectors, layout);
+std::unique_ptr<Network> CreatePositionalAttention(const NetworkParts& parts) {
+  return std::make_unique<PositionalAttention>(parts);
 }
 
 }  // namespace lengthwise::models

@@ -4,7 +4,6 @@
 
 #include "ATen/ops/arange.h"
 #include "ATen/ops/cat.h"
-#include "models/encodings/factory.h"
 #include "models/layers/layers.h"
 
 namespace lengthwise::models {

@@ -293,21 +293,19 @@ class NondeterministicStack : public Memory {
 class RecurrentNetwork : public Network {
  public:
   // `memory` has added its parameters to the layout.
-  RecurrentNetwork(const catalogue::Parameters& parameters, bool is_lstm,
-                   std::unique_ptr<Memory> memory, const NetworkShape& shape,
-                   ParameterLayout& layout)
-      : hidden_(parameters.Int("hidden_size")),
-        computation_steps_(parameters.Int("computation_steps")),
-        columns_(shape.input_columns + (computation_steps_ > 0 ? 1 : 0)),
+  RecurrentNetwork(const NetworkParts& parts, bool is_lstm, std::unique_ptr<Memory> memory)
+      : hidden_(parts.parameters.Int("hidden_size")),
+        computation_steps_(parts.parameters.Int("computation_steps")),
+        columns_(parts.shape.input_columns + (computation_steps_ > 0 ? 1 : 0)),
         memory_(std::move(memory)) {
     const int64_t inputs = columns_ + memory_->reading_size();
     if (is_lstm) {
-      input_ = AddLayer(layout, "cell_gates", inputs + hidden_, 4 * hidden_);
+      input_ = AddLayer(parts.layout, "cell_gates", inputs + hidden_, 4 * hidden_);
     } else {
-      input_ = AddLayer(layout, "cell_input", inputs, hidden_);
-      recurrent_ = AddLayer(layout, "cell_hidden", hidden_, hidden_);
+      input_ = AddLayer(parts.layout, "cell_input", inputs, hidden_);
+      recurrent_ = AddLayer(parts.layout, "cell_hidden", hidden_, hidden_);
     }
-    output_ = AddLayer(layout, "output", hidden_, shape.output_columns);
+    output_ = AddLayer(parts.layout, "output", hidden_, parts.shape.output_columns);
   }
 
   at::Tensor Forward(const ParameterSet& parameters, const NetworkInput& input,
@@ -372,19 +370,11 @@ class RecurrentNetwork : public Network {
 };
 
 template <typename MemoryType>
-std::unique_ptr<Network> MakeWithMemory(const catalogue::Parameters& parameters,
-                                        const NetworkShape& shape, ParameterLayout& layout) {
+std::unique_ptr<Network> MakeWithMemory(const NetworkParts& parts) {
   return std::make_unique<RecurrentNetwork>(
-      parameters, parameters.String("cell") == "lstm",
-      std::make_unique<MemoryType>(parameters, parameters.Int("hidden_size"), layout), shape,
-      layout);
-}
-
-template <bool is_lstm>
-std::unique_ptr<Network> MakeWithoutMemory(const catalogue::Parameters& parameters,
-                                           const NetworkShape& shape, ParameterLayout& layout) {
-  return std::make_unique<RecurrentNetwork>(parameters, is_lstm, std::make_unique<NoMemory>(),
-                                            shape, layout);
+      parts, parts.parameters.String("cell") == "lstm",
+      std::make_unique<MemoryType>(parts.parameters, parts.parameters.Int("hidden_size"),
+                                   parts.layout));
 }
 
 }  // namespace
@@ -398,18 +388,20 @@ at::Tensor WithComputationTokens(const at::Tensor& tokens, int64_t n, int64_t st
       {tokens.narrow(2, 0, n), computation, tokens.narrow(2, n, tokens.size(2) - n).add(1)}, 2);
 }
 
-#define LENGTHWISE_CREATE_RECURRENT(Name, make)                                        \
-  absl::StatusOr<std::unique_ptr<Network>> Create##Name(                               \
-      const catalogue::Parameters& parameters, absl::string_view /*encoding_name*/,    \
-      const catalogue::Parameters& /*encoding_parameters*/, const NetworkShape& shape, \
-      ParameterLayout& layout) {                                                       \
-    return make(parameters, shape, layout);                                            \
-  }
-LENGTHWISE_CREATE_RECURRENT(Rnn, MakeWithoutMemory<false>)
-LENGTHWISE_CREATE_RECURRENT(Lstm, MakeWithoutMemory<true>)
-LENGTHWISE_CREATE_RECURRENT(StackRnn, MakeWithMemory<Stacks>)
-LENGTHWISE_CREATE_RECURRENT(NondeterministicStackRnn, MakeWithMemory<NondeterministicStack>)
-LENGTHWISE_CREATE_RECURRENT(TapeRnn, MakeWithMemory<Tapes>)
-#undef LENGTHWISE_CREATE_RECURRENT
+std::unique_ptr<Network> CreateRnn(const NetworkParts& parts) {
+  return std::make_unique<RecurrentNetwork>(parts, /*is_lstm=*/false, std::make_unique<NoMemory>());
+}
+std::unique_ptr<Network> CreateLstm(const NetworkParts& parts) {
+  return std::make_unique<RecurrentNetwork>(parts, /*is_lstm=*/true, std::make_unique<NoMemory>());
+}
+std::unique_ptr<Network> CreateStackRnn(const NetworkParts& parts) {
+  return MakeWithMemory<Stacks>(parts);
+}
+std::unique_ptr<Network> CreateNondeterministicStackRnn(const NetworkParts& parts) {
+  return MakeWithMemory<NondeterministicStack>(parts);
+}
+std::unique_ptr<Network> CreateTapeRnn(const NetworkParts& parts) {
+  return MakeWithMemory<Tapes>(parts);
+}
 
 }  // namespace lengthwise::models

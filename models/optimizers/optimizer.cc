@@ -1,15 +1,12 @@
 #include "models/optimizers/optimizer.h"
 
 #include <cstddef>
-#include <string>
-#include <vector>
 
 #include "ATen/ops/linalg_vector_norm.h"
 #include "ATen/ops/ones_like.h"
 #include "ATen/ops/where.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "catalogue/suggestion.h"
 
 namespace lengthwise::models {
 
@@ -43,14 +40,10 @@ absl::StatusOr<std::unique_ptr<Optimizer>> CreateOptimizer(
 #define LENGTHWISE_CREATE(Name) Create##Name,
   static constexpr Create kCreate[] = {LENGTHWISE_OPTIMIZERS(LENGTHWISE_CREATE)};
 #undef LENGTHWISE_CREATE
-  std::vector<std::string> names;
   for (size_t i = 0; i < OptimizerEntries().size(); ++i) {
-    const catalogue::Entry& entry = *OptimizerEntries()[i];
-    if (entry.name == name) return kCreate[i](parameters);
-    names.push_back(entry.name);
+    if (OptimizerEntries()[i]->name == name) return kCreate[i](parameters);
   }
-  return absl::NotFoundError(absl::StrCat("unknown optimizer \"", std::string(name), "\"",
-                                          catalogue::Suggestion(name, names)));
+  return absl::NotFoundError(absl::StrCat("unknown optimizer \"", name, "\""));
 }
 
 }  // namespace lengthwise::models
