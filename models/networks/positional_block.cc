@@ -25,31 +25,19 @@ at::Tensor Mix(const at::Tensor& probabilities, const at::Tensor& values) {
       .flatten(3);
 }
 
-Rotary RotaryOf(const catalogue::Parameters& network) {
-  const std::string rotary = network.String("rotary");
-  if (rotary == "none") return Rotary::kNone;
-  return rotary == "tokens" ? Rotary::kTokens : Rotary::kHeads;
-}
-
 }  // namespace
-
-AttentionSource AttentionSourceOf(const catalogue::Parameters& network) {
-  const std::string source = network.String("attention_by");
-  if (source == "positions") return AttentionSource::kPositions;
-  return source == "input" ? AttentionSource::kInput : AttentionSource::kBoth;
-}
 
 PositionalBlock::PositionalBlock(const catalogue::Parameters& parameters, const std::string& prefix,
                                  int64_t vector_size, ParameterLayout& layout)
-    : source_(AttentionSourceOf(parameters)),
-      rotary_(RotaryOf(parameters)),
+    : by_positions_(parameters.String("attention_by") != "input"),
+      by_input_(parameters.String("attention_by") != "positions"),
+      turned_by_heads_(parameters.String("rotary") == "heads"),
       heads_(parameters.Int("heads")),
       attention_first_(parameters.Bool("attention_first")) {
   const int64_t d = parameters.Int("d_model");
   const int64_t d_ff = parameters.Int("d_ff") == 0 ? d : parameters.Int("d_ff");
-  const int64_t d_k = (source_ == AttentionSource::kPositions ? 0 : d) +
-                      (source_ == AttentionSource::kInput ? 0 : vector_size);
-  if (rotary_ != Rotary::kNone) {
+  const int64_t d_k = (by_input_ ? d : 0) + (by_positions_ ? vector_size : 0);
+  if (parameters.String("rotary") != "none") {
     catalogue::Parameters by_positions;  // heads too: Rotate passes their indices as positions
     by_positions.Set("turned_by", std::string("tokens"));
     rope_ = CreateRope(by_positions, {.head_size = d_k}, layout);
@@ -67,7 +55,7 @@ PositionalBlock::PositionalBlock(const catalogue::Parameters& parameters, const 
 
 void PositionalBlock::Rotate(const ParameterSet& parameters, const at::Tensor& positions,
                              at::Tensor& queries, at::Tensor& keys) const {
-  if (rotary_ == Rotary::kTokens) return rope_->Rotate(parameters, 0, positions, queries, keys);
+  if (!turned_by_heads_) return rope_->Rotate(parameters, 0, positions, queries, keys);
   // Heads take the place of tokens.
   at::Tensor turned_queries = queries.transpose(2, 3), turned_keys = keys.transpose(2, 3);
   rope_->Rotate(parameters, 0, at::arange(heads_, positions.options()).unsqueeze(0), turned_queries,
@@ -80,9 +68,9 @@ at::Tensor PositionalBlock::Probabilities(const ParameterSet& parameters,
                                           const BlockPositions& positions, const at::Tensor& h,
                                           Capture* capture) const {
   at::Tensor source = h;
-  if (source_ == AttentionSource::kPositions) source = positions.vectors.unsqueeze(1);
-  if (source_ == AttentionSource::kBoth) {
-    source = at::cat({h, positions.vectors.unsqueeze(1).expand({-1, h.size(1), -1, -1})}, 3);
+  if (by_positions_) source = positions.vectors.unsqueeze(1);
+  if (by_positions_ && by_input_) {
+    source = at::cat({h, source.expand({-1, h.size(1), -1, -1})}, 3);
   }
   at::Tensor queries = SplitHeads(query_(parameters, source), heads_);
   at::Tensor keys = SplitHeads(key_(parameters, source), heads_);
@@ -90,7 +78,7 @@ at::Tensor PositionalBlock::Probabilities(const ParameterSet& parameters,
   if (!has_vectors) {
     positions.encoding.Rotate(parameters, positions.block, positions.positions, queries, keys);
   }
-  if (rotary_ != Rotary::kNone) Rotate(parameters, positions.positions, queries, keys);
+  if (rope_ != nullptr) Rotate(parameters, positions.positions, queries, keys);
   at::Tensor logits = Product(queries, keys.transpose(3, 4)).mul(scale_);
   if (!has_vectors) {
     const at::Tensor term = positions.encoding.LogitTerm(parameters, positions.block,

@@ -17,15 +17,6 @@
 
 namespace lengthwise::models {
 
-// Source of queries and keys.
-enum class AttentionSource : uint8_t { kPositions, kInput, kBoth };
-
-AttentionSource AttentionSourceOf(const catalogue::Parameters& network);
-
-// Index by which RoPE rotates queries and keys, in addition to the positions' vectors: the token's
-// position, or the head's index, which rotates a head's queries and keys alike.
-enum class Rotary : uint8_t { kNone, kTokens, kHeads };
-
 // Positions as an encoding gives them to a block. `vectors` [P, n, d_P] are undefined if the
 // encoding adds to queries, keys and logits instead, which needs attention by input alone.
 struct BlockPositions {
@@ -55,9 +46,12 @@ class PositionalBlock {
   void Rotate(const ParameterSet& parameters, const at::Tensor& positions, at::Tensor& queries,
               at::Tensor& keys) const;
 
-  AttentionSource source_;
-  Rotary rotary_;
-  std::unique_ptr<Encoding> rope_;  // null if rotary_ is kNone
+  // Sources of queries and keys: the positions' vectors, the input or both.
+  bool by_positions_, by_input_;
+  // The index by which RoPE rotates queries and keys, in addition to the vectors: the head's, which
+  // rotates a head's queries and keys alike, or the token's position.
+  bool turned_by_heads_;
+  std::unique_ptr<Encoding> rope_;  // null without RoPE
   int64_t heads_;
   bool attention_first_;
   double scale_;
