@@ -13,28 +13,15 @@
 
 namespace lengthwise::models {
 
-// Adds the same term in every block.
+// Adds the same Bias in every block.
 class AdditiveEncoding : public Encoding {
  public:
-  at::Tensor LogitTerm(const ParameterSet& parameters, int64_t block, const at::Tensor& positions,
-                       const at::Tensor& queries, const at::Tensor& keys) const final {
-    return Bias(parameters, positions, 0, positions.size(1)).unsqueeze(1);
-  }
-  AttentionTerms Terms(const ParameterSet& parameters, int64_t block, const at::Tensor& positions,
-                       int64_t first, int64_t count) const final {
-    return {.additive = Bias(parameters, positions, first, count)};
-  }
   int64_t RowsAtOnce(int64_t members, int64_t tokens) const final {
     return std::clamp<int64_t>(kMaxElements / (members * tokens * NumbersPerPair()), 1, tokens);
   }
   bool SameInEveryBlock() const final { return true; }
 
  protected:
-  // Returns the term for queries first .. first + count - 1 and all keys, [P or 1, H, count, n], at
-  // `positions` [P, n], in the parameters' type. Differentiable in the parameters.
-  virtual at::Tensor Bias(const ParameterSet& parameters, const at::Tensor& positions,
-                          int64_t first, int64_t count) const = 0;
-
   // Numbers alive at once per pair of tokens while Bias runs, all heads included. Bounds
   // RowsAtOnce.
   virtual int64_t NumbersPerPair() const = 0;

@@ -24,8 +24,8 @@ class Alibi : public AdditiveEncoding {
         heads_(heads) {}
 
  protected:
-  at::Tensor Bias(const ParameterSet& parameters, const at::Tensor& positions, int64_t first,
-                  int64_t count) const override {
+  at::Tensor Bias(const ParameterSet& parameters, int64_t /*block*/, const at::Tensor& positions,
+                  int64_t first, int64_t count) const override {
     const int64_t n = positions.size(1);
     const at::Tensor places = at::arange(n, positions.options().dtype(at::kLong));
     const at::Tensor steps =  // j - i, [count, n]

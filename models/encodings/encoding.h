@@ -1,7 +1,8 @@
 // Interface of positional encodings. An encoding gives at most an addition to the embeddings, a
 // rotation of queries and keys, and a term of the attention logits; or it gives positions as
-// vectors. Networks ask for these and never for the encoding's name. Rotation and term have two
-// forms: tensor operations, for every device and type, and numbers for a fused kernel.
+// vectors. Networks ask for these and never for the encoding's name. A term that depends on queries
+// and keys has two forms: tensor operations, for every device and type, and numbers for a fused
+// kernel.
 #ifndef LENGTHWISE_MODELS_ENCODINGS_ENCODING_H_
 #define LENGTHWISE_MODELS_ENCODINGS_ENCODING_H_
 
@@ -57,26 +58,32 @@ class Encoding {
     return {};
   }
 
+  // Angles of the tokens in block `block`: sines, then cosines, [P, n, dh] in the parameters' type;
+  // undefined for none.
+  virtual at::Tensor Rotation(const ParameterSet& parameters, int64_t block,
+                              const at::Tensor& positions) const {
+    return {};
+  }
+
   // Rotates queries and keys [P, B, H, n, dh] of block `block` in place. Their type is the
   // parameters', or bfloat16 (layers/layers.h), and is kept.
-  virtual void Rotate(const ParameterSet& parameters, int64_t block, const at::Tensor& positions,
-                      at::Tensor& queries, at::Tensor& keys) const {}
+  void Rotate(const ParameterSet& parameters, int64_t block, const at::Tensor& positions,
+              at::Tensor& queries, at::Tensor& keys) const;
 
   // Addition to the scaled logits q.k / sqrt(dh) of block `block`, not scaled again: broadcastable
   // to [P, B, H, n, n] (rows are queries); undefined for none. Queries and keys are those after
   // Rotate. The term is at least float32 if it has numbers of its own.
   virtual at::Tensor LogitTerm(const ParameterSet& parameters, int64_t block,
                                const at::Tensor& positions, const at::Tensor& queries,
-                               const at::Tensor& keys) const {
-    return {};
-  }
+                               const at::Tensor& keys) const;
 
-  // Rotate and LogitTerm as numbers for rows first .. first + count - 1, in the parameters' type.
-  // An encoding that overrides either must override this. `count` is n unless RowsAtOnce is
+  // Rotation and LogitTerm as numbers for rows first .. first + count - 1, in the parameters' type.
+  // An encoding that overrides LogitTerm must override this. `count` is n unless RowsAtOnce is
   // smaller.
   virtual AttentionTerms Terms(const ParameterSet& parameters, int64_t block,
                                const at::Tensor& positions, int64_t first, int64_t count) const {
-    return {};
+    return {.additive = Bias(parameters, block, positions, first, count),
+            .rotation = Rotation(parameters, block, positions)};
   }
 
   // Terms of all rows for kernels that need no R. An encoding whose R is not that of differences
@@ -113,6 +120,16 @@ class Encoding {
 
   // The positions that rotations and terms take, for those that EmbeddingTerm takes.
   virtual at::Tensor PositionsOfTerms(const at::Tensor& positions) const { return positions; }
+
+ protected:
+  // What LogitTerm and Terms are made of, unless they are overridden: the addition to the scaled
+  // logits of block `block` that depends on neither queries nor keys, for queries first .. first +
+  // count - 1 and all keys. [P or 1, H, count, n] in the parameters' type; undefined for none.
+  // Differentiable in the parameters.
+  virtual at::Tensor Bias(const ParameterSet& parameters, int64_t block,
+                          const at::Tensor& positions, int64_t first, int64_t count) const {
+    return {};
+  }
 };
 
 // An encoding around `inner`, which must outlive it and does whatever is not overridden. But
@@ -125,9 +142,9 @@ class EncodingDecorator : public Encoding {
                            const at::Tensor& positions) const override {
     return inner_.EmbeddingTerm(parameters, block, positions);
   }
-  void Rotate(const ParameterSet& parameters, int64_t block, const at::Tensor& positions,
-              at::Tensor& queries, at::Tensor& keys) const override {
-    inner_.Rotate(parameters, block, positions, queries, keys);
+  at::Tensor Rotation(const ParameterSet& parameters, int64_t block,
+                      const at::Tensor& positions) const override {
+    return inner_.Rotation(parameters, block, positions);
   }
   at::Tensor LogitTerm(const ParameterSet& parameters, int64_t block, const at::Tensor& positions,
                        const at::Tensor& queries, const at::Tensor& keys) const override {

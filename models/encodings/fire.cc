@@ -41,8 +41,8 @@ class Fire : public AdditiveEncoding {
         down_bias_(layout.Add("encoding.down_bias", {shape.heads}, OfLinear(width_))) {}
 
  protected:
-  at::Tensor Bias(const ParameterSet& parameters, const at::Tensor& positions, int64_t first,
-                  int64_t count) const override {
+  at::Tensor Bias(const ParameterSet& parameters, int64_t /*block*/, const at::Tensor& positions,
+                  int64_t first, int64_t count) const override {
     const at::ScalarType type = parameters[c_].scalar_type();
     const at::Tensor c = parameters[c_].unsqueeze(2);  // [P, 1, 1]
     const auto psi = [&](const at::Tensor& x) { return at::log1p(x.mul(c).abs()); };

@@ -303,29 +303,42 @@ class Formula : public Encoding {
                : made_embedding_.Get(positions, type, make);
   }
 
-  void Rotate(const ParameterSet& parameters, int64_t block, const at::Tensor& positions,
-              at::Tensor& queries, at::Tensor& keys) const override {
-    if (!angle_) return;
-    const at::Tensor turn = Rotation(parameters, block, positions,
-                                     c10::promoteTypes(queries.scalar_type(), at::kFloat));
-    queries = TurnPairs(queries, turn);
-    keys = TurnPairs(keys, turn);
+  at::Tensor Rotation(const ParameterSet& parameters, int64_t block,
+                      const at::Tensor& positions) const override {
+    if (!angle_) return {};
+    const at::ScalarType type = parameters[0].scalar_type();
+    const int64_t pairs = head_size_ / 2;
+    const auto make = [&] {
+      const at::Tensor angles = Columns(*angle_, parameters, block, positions, pairs, head_size_);
+      return at::cat({angles.sin(), angles.cos()}, -1).to(type);
+    };
+    return angle_->learned() || angle_->IsOfLayers() ? make()
+                                                     : made_rotation_.Get(positions, type, make);
   }
 
-  at::Tensor LogitTerm(const ParameterSet& parameters, int64_t block, const at::Tensor& positions,
-                       const at::Tensor& queries, const at::Tensor& keys) const override {
+  at::Tensor Bias(const ParameterSet& parameters, int64_t block, const at::Tensor& positions,
+                  int64_t first, int64_t count) const override {
     if (!logits_) return {};
-    return Bias(parameters, block, positions, 0, positions.size(1)).unsqueeze(1);
-  }
-
-  AttentionTerms Terms(const ParameterSet& parameters, int64_t block, const at::Tensor& positions,
-                       int64_t first, int64_t count) const override {
-    AttentionTerms terms;
-    if (logits_) terms.additive = Bias(parameters, block, positions, first, count);
-    if (angle_) {
-      terms.rotation = Rotation(parameters, block, positions, parameters[0].scalar_type());
-    }
-    return terms;
+    const at::ScalarType type = parameters[0].scalar_type();
+    const int64_t n = positions.size(1);
+    const auto make = [&] {
+      const at::Tensor places = positions.to(at::kDouble);
+      const at::Tensor heads = at::arange(heads_, places.options()).view({1, heads_, 1, 1});
+      const at::Tensor bias =
+          logits_->Make({{.tensor = places.narrow(1, first, count).unsqueeze(1).unsqueeze(3)},
+                         {.tensor = places.unsqueeze(1).unsqueeze(1)},
+                         {.tensor = heads},
+                         {.number = static_cast<double>(heads_)},
+                         {.number = static_cast<double>(n)}},
+                        parameters, type, block, positions);
+      const at::Tensor scaled =
+          scale_ ? bias.mul(Scale(parameters, block, positions, first, count, n)) : bias;
+      return scaled.to(type).expand({scaled.size(0), heads_, count, n});
+    };
+    // The cache holds all rows of an expression without per-layer parameters; nothing else matches
+    // it.
+    const bool whole = first == 0 && count == n && !logits_->IsOfLayers();
+    return logits_->learned() || scale_ || !whole ? make() : made_bias_.Get(positions, type, make);
   }
 
   at::Tensor Scaled(const ParameterSet& parameters, int64_t block, const at::Tensor& positions,
@@ -395,31 +408,6 @@ class Formula : public Encoding {
     return {.id = layout.Add("encoding." + parameter.name, size, std::move(initializer))};
   }
 
-  // Returns [P or 1, H, count, n] in the parameters' type.
-  at::Tensor Bias(const ParameterSet& parameters, int64_t block, const at::Tensor& positions,
-                  int64_t first, int64_t count) const {
-    const at::ScalarType type = parameters[0].scalar_type();
-    const int64_t n = positions.size(1);
-    const auto make = [&] {
-      const at::Tensor places = positions.to(at::kDouble);
-      const at::Tensor heads = at::arange(heads_, places.options()).view({1, heads_, 1, 1});
-      const at::Tensor bias =
-          logits_->Make({{.tensor = places.narrow(1, first, count).unsqueeze(1).unsqueeze(3)},
-                         {.tensor = places.unsqueeze(1).unsqueeze(1)},
-                         {.tensor = heads},
-                         {.number = static_cast<double>(heads_)},
-                         {.number = static_cast<double>(n)}},
-                        parameters, type, block, positions);
-      const at::Tensor scaled =
-          scale_ ? bias.mul(Scale(parameters, block, positions, first, count, n)) : bias;
-      return scaled.to(type).expand({scaled.size(0), heads_, count, n});
-    };
-    // The cache holds all rows of an expression without per-layer parameters; nothing else matches
-    // it.
-    const bool whole = first == 0 && count == n && !logits_->IsOfLayers();
-    return logits_->learned() || scale_ || !whole ? make() : made_bias_.Get(positions, type, make);
-  }
-
   // Factors of the logits of queries first .. first + count - 1 of n, whose positions these are or
   // begin with: [P or 1, H or 1, count or 1, 1].
   at::Tensor Scale(const ParameterSet& parameters, int64_t block, const at::Tensor& positions,
@@ -433,18 +421,6 @@ class Formula : public Encoding {
          causal_ ? Term{.tensor = rows.view({1, 1, count, 1})}
                  : Term{.number = static_cast<double>(n)}},
         parameters, parameters[0].scalar_type(), block, positions);
-  }
-
-  // Returns [P, n, dh]: sines, then cosines.
-  at::Tensor Rotation(const ParameterSet& parameters, int64_t block, const at::Tensor& positions,
-                      at::ScalarType type) const {
-    const int64_t pairs = head_size_ / 2;
-    const auto make = [&] {
-      const at::Tensor angles = Columns(*angle_, parameters, block, positions, pairs, head_size_);
-      return at::cat({angles.sin(), angles.cos()}, -1).to(type);
-    };
-    return angle_->learned() || angle_->IsOfLayers() ? make()
-                                                     : made_rotation_.Get(positions, type, make);
   }
 
   // Evaluates an expression of position, column and d: [P, n, columns] in double precision.

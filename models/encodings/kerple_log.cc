@@ -28,8 +28,8 @@ class KerpleLog : public AdditiveEncoding {
         r2_(AddFactor(layout, "encoding.r2", shape.heads, 1)) {}
 
  protected:
-  at::Tensor Bias(const ParameterSet& parameters, const at::Tensor& positions, int64_t first,
-                  int64_t count) const override {
+  at::Tensor Bias(const ParameterSet& parameters, int64_t /*block*/, const at::Tensor& positions,
+                  int64_t first, int64_t count) const override {
     const auto factor = [&](ParameterId id) {  // [P, H, 1, 1]
       return parameters[id].clamp_min(kSmallest).unsqueeze(2).unsqueeze(3);
     };

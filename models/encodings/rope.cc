@@ -1,7 +1,6 @@
 // Rotary encoding (RoFormer: Su et al. 2021, section 3.2.2): rotates each pair of features
 // (2i, 2i + 1) of a head's queries and keys by the angle p f_i, f_i = 10000^(-2i/dh), so that their
 // product depends only on the difference of positions.
-#include "c10/core/ScalarType.h"
 #include "models/encodings/encoding.h"
 #include "models/encodings/sinusoids.h"
 
@@ -12,18 +11,9 @@ class Rope : public Encoding {
  public:
   explicit Rope(int64_t head_size) : head_size_(head_size) {}
 
-  void Rotate(const ParameterSet& parameters, int64_t block, const at::Tensor& positions,
-              at::Tensor& queries, at::Tensor& keys) const override {
-    const at::Tensor sinusoids = Sinusoids(positions, queries.size(-1),
-                                           c10::promoteTypes(queries.scalar_type(), at::kFloat));
-    queries = TurnPairs(queries, sinusoids);
-    keys = TurnPairs(keys, sinusoids);
-  }
-
-  AttentionTerms Terms(const ParameterSet& parameters, int64_t block, const at::Tensor& positions,
-                       int64_t first, int64_t count) const override {
-    const at::Tensor& any = parameters[0];
-    return {.rotation = Sinusoids(positions, head_size_, any.scalar_type())};
+  at::Tensor Rotation(const ParameterSet& parameters, int64_t block,
+                      const at::Tensor& positions) const override {
+    return Sinusoids(positions, head_size_, parameters[0].scalar_type());
   }
 
   bool SameInEveryBlock() const override { return true; }

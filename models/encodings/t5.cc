@@ -32,8 +32,8 @@ class T5 : public AdditiveEncoding {
         buckets_(Buckets(each_way_, max_distance_)) {}
 
  protected:
-  at::Tensor Bias(const ParameterSet& parameters, const at::Tensor& positions, int64_t first,
-                  int64_t count) const override {
+  at::Tensor Bias(const ParameterSet& parameters, int64_t /*block*/, const at::Tensor& positions,
+                  int64_t first, int64_t count) const override {
     const int64_t members = positions.size(0), n = positions.size(1);
     const at::Tensor behind =
         positions.unsqueeze(1).sub(positions.narrow(1, first, count).unsqueeze(2));

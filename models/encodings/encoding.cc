@@ -1,3 +1,5 @@
+#include "models/encodings/encoding.h"
+
 #include <cstddef>
 #include <optional>
 #include <utility>
@@ -7,7 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "models/encodings/causal.h"
-#include "models/encodings/encoding.h"
+#include "models/encodings/sinusoids.h"
 #include "platform/status_macros.h"
 
 namespace lengthwise::models {
@@ -38,6 +40,21 @@ class Pair : public EncodingDecorator {
 };
 
 }  // namespace
+
+void Encoding::Rotate(const ParameterSet& parameters, int64_t block, const at::Tensor& positions,
+                      at::Tensor& queries, at::Tensor& keys) const {
+  const at::Tensor rotation = Rotation(parameters, block, positions);
+  if (!rotation.defined()) return;
+  queries = TurnPairs(queries, rotation);
+  keys = TurnPairs(keys, rotation);
+}
+
+at::Tensor Encoding::LogitTerm(const ParameterSet& parameters, int64_t block,
+                               const at::Tensor& positions, const at::Tensor& /*queries*/,
+                               const at::Tensor& /*keys*/) const {
+  const at::Tensor bias = Bias(parameters, block, positions, 0, positions.size(1));
+  return bias.defined() ? bias.unsqueeze(1) : bias;
+}
 
 absl::StatusOr<std::unique_ptr<Encoding>> CreateEncoding(absl::string_view name,
                                                          const catalogue::Parameters& parameters,
