@@ -69,7 +69,7 @@ int Measure(const Options& options) {
                                decoder.positions, nullptr, nullptr);
     const at::Tensor mean =
         at::cross_entropy_loss(logits.flatten(0, 1), text.narrow(2, 1, options.length).flatten());
-    decoder.arena->ZeroGradients();
+    decoder.arena->gradients().zero_();
     mean.backward();
     const models::Clipping clipping = models::MeasureGradients(*decoder.arena, 0, 1, 1.0);
     optimizer->Step(*decoder.arena, 0, 1, at::tensor(optimizer->StepNumbers(step, {3e-4})),

@@ -108,7 +108,7 @@ class Attention {
   Result Differentiate(const at::Tensor& given_qkv) const {
     const at::Tensor qkv =
         given_qkv.to(arena_->parameters().options()).detach().clone().requires_grad_(true);
-    arena_->ZeroGradients();
+    arena_->gradients().zero_();
     const at::Tensor output = Forward(qkv);
     output.mul(Numbers(output.sizes()).to(output.options())).sum().backward();
     return {output.detach().cpu(), qkv.grad().cpu(), arena_->gradients().to(at::kCPU)};

@@ -64,7 +64,7 @@ class Subject {
     at::Tensor queries =
         Numbers({positions.size(0), 3, kHeads, n, kWidth / kHeads}).to(type).detach();
     at::Tensor keys = queries.mul(0.5);
-    arena_->ZeroGradients();
+    arena_->gradients().zero_();
     encoding_->Rotate(parameters(), block, positions, queries, keys);
     Result result = {.logits = encoding_->LogitTerm(parameters(), block, positions, queries, keys),
                      .embedding = encoding_->EmbeddingTerm(parameters(), block, positions),

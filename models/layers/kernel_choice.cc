@@ -12,19 +12,10 @@ thread_local KernelChoice current;
 }  // namespace
 
 absl::string_view NameOf(FusedOperation operation) {
-  switch (operation) {
-    case FusedOperation::kAttention:
-      return "attention";
-    case FusedOperation::kAddLayerNorm:
-      return "layer norm";
-    case FusedOperation::kFeedForward:
-      return "feed-forward";
-    case FusedOperation::kCrossEntropy:
-      return "cross-entropy";
-    case FusedOperation::kAdam:
-      return "Adam";
-  }
-  return "";
+  // In the order of FusedOperation.
+  constexpr absl::string_view kNames[] = {"attention", "layer norm", "feed-forward",
+                                          "cross-entropy", "Adam"};
+  return kNames[static_cast<size_t>(operation)];
 }
 
 KernelChoice KernelChoice::Plain() {

@@ -172,7 +172,7 @@ TEST_P(LanguageModelTest, WholePromptGradientsMatchTheFormula) {
   std::vector<at::Tensor> gradients;
   for (const at::ScalarType dtype : {at::kFloat, at::kDouble}) {
     Decoder decoder(GetParam(), dtype, {1}, WholePrompts());
-    decoder.arena().ZeroGradients();
+    decoder.arena().gradients().zero_();
     decoder.Forward(sequences, nullptr, kPrompt)
         .narrow(2, kPrompt - 1, 4)
         .square()
@@ -213,7 +213,7 @@ TEST_P(LanguageModelTest, GroupedExamplesMatchThemAlone) {
     }
     examples.tokens = at::cat(tokens, 1);
     const at::Tensor gradients_alone = decoder.arena().gradients().clone();
-    decoder.arena().ZeroGradients();
+    decoder.arena().gradients().zero_();
     const at::Tensor together = decoder.model().Forward(decoder.parameters(), examples,
                                                         decoder.positions(), nullptr, nullptr);
     together.square().sum().backward();
@@ -240,7 +240,7 @@ TEST_P(LanguageModelTest, GroupUsesPositionsFromItsFirst) {
         decoder.model().Forward(decoder.parameters(), examples, positions, nullptr, nullptr);
     together.square().sum().backward();
     const at::Tensor gradients = decoder.arena().gradients().clone();
-    decoder.arena().ZeroGradients();
+    decoder.arena().gradients().zero_();
     const auto alone = [&](const at::Tensor& sequences, const at::Tensor& own) {
       const at::Tensor logits = decoder.model().Forward(
           decoder.parameters(),
@@ -289,7 +289,7 @@ TEST_P(LanguageModelTest, SequencesMayHaveTheirOwnPositions) {
     }
     const at::Tensor expected = at::cat(alone, 1).detach();
     const at::Tensor gradients = decoder.arena().gradients().clone();
-    decoder.arena().ZeroGradients();
+    decoder.arena().gradients().zero_();
     const at::Tensor positions = at::cat(
         {decoder.positions().narrow(2, 0, kLength), other.positions().narrow(2, 0, kLength)}, 2);
     const at::Tensor together =

@@ -24,7 +24,6 @@
 #include "models/networks/catalogue.h"
 #include "models/optimizers/catalogue.h"
 #include "models/optimizers/optimizer.h"
-#include "models/optimizers/testing/host_steps.h"
 
 namespace lengthwise::models {
 namespace {
@@ -155,21 +154,21 @@ TEST_P(PackTest, MembersInTurnAreBitIdenticalToThemAlone) {
   Pack pack = Make(at::kFloat, 3);
   for (int64_t p = 0; p < 3; ++p) pack.arena().Initialize(p, static_cast<uint64_t>(10 + p));
   for (int64_t step = 1; step <= 3; ++step) {
-    pack.arena().ZeroGradients();
+    pack.arena().gradients().zero_();
     for (int64_t p = 0; p < 3; ++p) {
       pack.Step(p, 1, p);
-      ClipGradients(pack.arena(), p, 1, 1.0);
-      HostStep(**adam, pack.arena(), p, 1, step, {1e-3});
+      (*adam)->Step(pack.arena(), p, 1, at::tensor((*adam)->StepNumbers(step, {1e-3})),
+                    MeasureGradients(pack.arena(), p, 1, 1.0).factors);
     }
   }
   for (int64_t p = 0; p < 3; ++p) {
     Pack single = Make(at::kFloat, 1);
     single.arena().Initialize(0, static_cast<uint64_t>(10 + p));
     for (int64_t step = 1; step <= 3; ++step) {
-      single.arena().ZeroGradients();
+      single.arena().gradients().zero_();
       single.Step(0, 1, p);
-      ClipGradients(single.arena(), 0, 1, 1.0);
-      HostStep(**adam, single.arena(), 0, 1, step, {1e-3});
+      (*adam)->Step(single.arena(), 0, 1, at::tensor((*adam)->StepNumbers(step, {1e-3})),
+                    MeasureGradients(single.arena(), 0, 1, 1.0).factors);
     }
     EXPECT_TRUE(at::equal(pack.arena().parameters()[p], single.arena().parameters()[0]));
     EXPECT_TRUE(at::equal(pack.arena().second_moments()[p], single.arena().second_moments()[0]));
@@ -496,7 +495,7 @@ TEST(OwnPositionsTest, SequencesMatchThemAlone) {
           (*network)->Forward(parameters, {.tokens = tokens}, positions, 2, nullptr, nullptr);
       together.square().sum().backward();
       const at::Tensor gradients = arena.gradients().clone();
-      arena.ZeroGradients();
+      arena.gradients().zero_();
       for (int64_t b = 0; b < 3; ++b) {
         const at::Tensor alone = (*network)->Forward(parameters, {.tokens = tokens.narrow(1, b, 1)},
                                                      positions.select(2, b), 2, nullptr, nullptr);

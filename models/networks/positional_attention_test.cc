@@ -142,7 +142,7 @@ TEST_P(ArchitectureTest, BatchedPackMatchesItsMembers) {
   const at::Tensor together = pack(numbers);
   together.square().sum().backward();
   const at::Tensor gradients = pack.arena().gradients().clone();
-  pack.arena().ZeroGradients();
+  pack.arena().gradients().zero_();
   for (int64_t p = 0; p < 3; ++p) {
     const at::Tensor alone = pack(numbers.narrow(0, p, 1), p);
     EXPECT_LT(together[p].sub(alone[0]).abs().max().item<double>(), 1e-12);

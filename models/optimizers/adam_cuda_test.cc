@@ -9,7 +9,6 @@
 #include "models/layers/testing/cuda_for_tests.h"
 #include "models/optimizers/catalogue.h"
 #include "models/optimizers/optimizer.h"
-#include "models/optimizers/testing/host_steps.h"
 
 namespace lengthwise::models {
 namespace {
@@ -34,11 +33,9 @@ TEST(AdamCudaTest, MatchesPlainOperationsForAPack) {
     fused.gradients().copy_(plain.parameters().mul(1e-3).pow(static_cast<double>(step)));
     plain.gradients().copy_(fused.gradients());
     // Only members 1 and 2, so that a wrong offset shows.
-    ClipGradients(plain, 1, 2, 0.01);
-    HostStep(*adam, plain, 1, 2, step, {3e-4, 1e-1});
-    const Clipping clipping = MeasureGradients(fused, 1, 2, 0.01);
-    adam->Step(fused, 1, 2, at::tensor(adam->StepNumbers(step, {3e-4, 1e-1})).to(at::kCUDA),
-               clipping.factors);
+    const at::Tensor numbers = at::tensor(adam->StepNumbers(step, {3e-4, 1e-1}));
+    adam->Step(plain, 1, 2, numbers, MeasureGradients(plain, 1, 2, 0.01).factors);
+    adam->Step(fused, 1, 2, numbers.to(at::kCUDA), MeasureGradients(fused, 1, 2, 0.01).factors);
   }
   auto difference = [](const at::Tensor& a, const at::Tensor& b) {
     return a.sub(b.cpu()).abs().max().item().toDouble() / a.abs().max().item().toDouble();

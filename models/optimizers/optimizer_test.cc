@@ -11,7 +11,6 @@
 #include "gtest/gtest.h"
 #include "models/layers/kernel_calls.h"
 #include "models/optimizers/catalogue.h"
-#include "models/optimizers/testing/host_steps.h"
 
 namespace lengthwise::models {
 namespace {
@@ -34,30 +33,35 @@ TEST(CreateOptimizerTest, CreatesEveryEntryOfTheCatalogue) {
   EXPECT_EQ(CreateOptimizer("adm", {}).status().code(), absl::StatusCode::kNotFound);
 }
 
-TEST(ClipGradientsTest, ScalesOnlyMembersAboveTheLimit) {
+// A step of members [first, first + count), with unscaled gradients.
+void Step(const Optimizer& optimizer, ParameterArena& arena, int64_t first, int64_t count,
+          int64_t step, const std::vector<double>& rates) {
+  optimizer.Step(arena, first, count, at::tensor(optimizer.StepNumbers(step, rates)), {});
+}
+
+TEST(MeasureGradientsTest, FactorsScaleOnlyMembersAboveTheLimit) {
   const ParameterLayout layout = OneParameter(2);
   ParameterArena arena(layout, 3, at::kDouble, at::kCPU);
   arena.gradients()[0].narrow(0, 0, 2).copy_(at::tensor(std::vector<double>{3, 4}));
   arena.gradients()[1].narrow(0, 0, 2).copy_(at::tensor(std::vector<double>{0.3, 0.4}));
-  const at::Tensor norms = ClipGradients(arena, 0, 3, 2.0);
+  const auto [norms, factors] = MeasureGradients(arena, 0, 3, 2.0);
   EXPECT_DOUBLE_EQ(norms[0].item<double>(), 5);
   EXPECT_DOUBLE_EQ(norms[1].item<double>(), 0.5);
   EXPECT_EQ(norms[2].item<double>(), 0);
-  EXPECT_DOUBLE_EQ(arena.gradients()[0][0].item<double>(), 1.2);
-  EXPECT_DOUBLE_EQ(arena.gradients()[0][1].item<double>(), 1.6);
-  EXPECT_EQ(arena.gradients()[1][0].item<double>(), 0.3);
-  EXPECT_EQ(arena.gradients()[2].abs().max().item<double>(), 0);
+  EXPECT_DOUBLE_EQ(factors[0].item<double>(), 0.4);
+  EXPECT_EQ(factors[1].item<double>(), 1);
+  EXPECT_EQ(factors[2].item<double>(), 1);
 }
 
-TEST(ClipGradientsTest, ZeroNeverClipsAndNanPropagates) {
+TEST(MeasureGradientsTest, ZeroNeverClipsAndNanPropagates) {
   const ParameterLayout layout = OneParameter(2);
   ParameterArena arena(layout, 1, at::kDouble, at::kCPU);
   arena.gradients()[0][0].fill_(1e6);
-  EXPECT_EQ(ClipGradients(arena, 0, 1, 0).item<double>(), 1e6);
-  EXPECT_EQ(arena.gradients()[0][0].item<double>(), 1e6);
+  const Clipping unlimited = MeasureGradients(arena, 0, 1, 0);
+  EXPECT_EQ(unlimited.norms.item<double>(), 1e6);
+  EXPECT_FALSE(unlimited.factors.defined());
   arena.gradients()[0][1].fill_(std::nan(""));
-  ClipGradients(arena, 0, 1, 1);
-  EXPECT_TRUE(std::isnan(arena.gradients()[0][0].item<double>()));
+  EXPECT_TRUE(std::isnan(MeasureGradients(arena, 0, 1, 1).factors.item<double>()));
 }
 
 TEST(AdamTest, MatchesAlgorithm1WithOwnLearningRates) {
@@ -84,7 +88,7 @@ TEST(AdamTest, MatchesAlgorithm1WithOwnLearningRates) {
         w[p][i] -= rates[static_cast<size_t>(p)] * mean / (std::sqrt(square) + 1e-8);
       }
     }
-    HostStep(**adam, arena, 0, 2, step, rates);
+    Step(**adam, arena, 0, 2, step, rates);
   }
   for (int p = 0; p < 2; ++p) {
     for (int i = 0; i < 3; ++i) {
@@ -106,9 +110,9 @@ TEST(OptimizerTest, FactorsMatchClippedGradients) {
       for (int64_t p = 0; p < 3; ++p) arena->Initialize(p, 5 + static_cast<uint64_t>(p));
       arena->gradients().copy_(arena->parameters().mul(3));
     }
-    ClipGradients(clipped, 1, 2, 0.5);
-    HostStep(*optimizer, clipped, 1, 2, 1, {0.1, 0.2});
     const at::Tensor factors = MeasureGradients(given, 1, 2, 0.5).factors;
+    clipped.gradients().narrow(0, 1, 2).mul_(factors.unsqueeze(1));
+    Step(*optimizer, clipped, 1, 2, 1, {0.1, 0.2});
     optimizer->Step(given, 1, 2, at::tensor(optimizer->StepNumbers(1, {0.1, 0.2})), factors);
     EXPECT_TRUE(at::equal(clipped.parameters(), given.parameters())) << name;
     EXPECT_LT(factors.max().item<float>(), 1) << "clips nothing";
@@ -148,7 +152,7 @@ TEST(AdamTest, BitsDoNotDependOnThreadsOrPack) {
     for (int64_t p = 0; p < pack; ++p) arena.Initialize(p, 7);
     for (int64_t step = 1; step <= 3; ++step) {
       arena.gradients().copy_(arena.parameters().mul(0.5));
-      HostStep(*adam, arena, 0, pack, step, std::vector<double>(static_cast<size_t>(pack), 0.01));
+      Step(*adam, arena, 0, pack, step, std::vector<double>(static_cast<size_t>(pack), 0.01));
     }
     return arena.parameters()[pack - 1].clone();
   };
@@ -163,7 +167,7 @@ TEST(AdamTest, LeavesOtherMembersAlone) {
   arena.gradients().copy_(at::randn_like(arena.gradients()));
   const at::Tensor before = arena.parameters().clone();
   const auto adam = CreateOptimizer("adam", Defaults("adam"));
-  HostStep(**adam, arena, 1, 1, 1, {0.1});
+  Step(**adam, arena, 1, 1, 1, {0.1});
   EXPECT_TRUE(at::equal(arena.parameters()[0], before[0]));
   EXPECT_TRUE(at::equal(arena.parameters()[2], before[2]));
   EXPECT_FALSE(at::equal(arena.parameters()[1], before[1]));
@@ -188,7 +192,7 @@ std::vector<double> FirstOfEachKind(const catalogue::Parameters& given) {
   const auto optimizer = CreateOptimizer("adamw", Defaults("adamw", given));
   EXPECT_TRUE(optimizer.ok()) << optimizer.status();
   for (int64_t step = 1; step <= 2; ++step) {
-    HostStep(**optimizer, arena, 0, 1, step, {0.5});
+    Step(**optimizer, arena, 0, 1, step, {0.5});
   }
   std::vector<double> firsts;
   for (const auto& slot : layout.slots()) {
@@ -226,8 +230,8 @@ TEST(AdamWTest, MatchesAdamWithoutDecay) {
     arena.Initialize(0, 3);
     arena.gradients().copy_(arena.parameters());
   }
-  HostStep(*adam, arenas[0], 0, 1, 1, {0.1});
-  HostStep(*adamw, arenas[1], 0, 1, 1, {0.1});
+  Step(*adam, arenas[0], 0, 1, 1, {0.1});
+  Step(*adamw, arenas[1], 0, 1, 1, {0.1});
   EXPECT_TRUE(at::equal(arenas[0].parameters(), arenas[1].parameters()));
 }
 
@@ -244,7 +248,7 @@ TEST(OptimizerTest, RaisesParametersToTheirMinimum) {
     arena.gradients().fill_(1);
     const auto optimizer = CreateOptimizer(name, Defaults(name));
     ASSERT_TRUE(optimizer.ok()) << optimizer.status();
-    HostStep(**optimizer, arena, 1, 1, 1, {0.5});
+    Step(**optimizer, arena, 1, 1, 1, {0.5});
     EXPECT_EQ(arena.parameters()[1][0].item<double>(), 0.75) << name;
     EXPECT_LT(arena.parameters()[1][layout.slots()[1].offset].item<double>(), 0.75) << name;
     EXPECT_EQ(arena.parameters()[0][0].item<double>(), 1) << name << ", another member";
@@ -261,7 +265,7 @@ TEST(SgdTest, FollowsTheGradientWithMomentum) {
         CreateOptimizer("sgd", Defaults("sgd", momentum ? given : catalogue::Parameters())).value();
     for (int64_t step = 1; step <= 3; ++step) {
       arena.gradients()[0][0].fill_(1);
-      HostStep(*sgd, arena, 0, 1, step, {0.1});
+      Step(*sgd, arena, 0, 1, step, {0.1});
     }
     // Directions 1, 1, 1, or with momentum 1, 1.5, 1.75.
     EXPECT_DOUBLE_EQ(arena.parameters()[0][0].item<double>(), momentum ? -0.425 : -0.3);

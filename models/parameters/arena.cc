@@ -28,25 +28,16 @@ struct Parts {
   std::vector<size_t> slot_parts;
 };
 
-template <typename Number>
-void InitializeOnHost(const ParameterLayout& layout, uint64_t weight_seed, at::Tensor& row) {
-  InitializeRow(
-      layout, weight_seed,
-      absl::Span<Number>(row.mutable_data_ptr<Number>(), static_cast<size_t>(layout.row_size())));
-}
-
 }  // namespace
 
 ParameterSet ParameterSet::Replaced(std::vector<at::Tensor> tensors) const {
   ParameterSet set;
-  set.members_ = members_;
   set.tensors_ = std::move(tensors);
   return set;
 }
 
 ParameterSet ParameterSet::Copies(int64_t member, int64_t count) const {
   ParameterSet set;
-  set.members_ = count;
   for (const at::Tensor& tensor : tensors_) {
     std::vector<int64_t> shape = tensor.sizes().vec();
     shape[0] = count;
@@ -79,7 +70,6 @@ ParameterSet ParameterArena::Members(int64_t first, int64_t count) const {
   const Parts parts(layout_);
   const std::vector<at::Tensor> tensors = rows.split_with_sizes(parts.lengths, 1);
   ParameterSet set;
-  set.members_ = count;
   set.tensors_.reserve(layout_.slots().size());
   for (size_t i = 0; i < layout_.slots().size(); ++i) {
     std::vector<int64_t> shape = {count};
@@ -92,15 +82,14 @@ ParameterSet ParameterArena::Members(int64_t first, int64_t count) const {
 
 void ParameterArena::Initialize(int64_t member, uint64_t weight_seed) {
   at::Tensor row = at::zeros({layout_.row_size()}, parameters_.options().device(at::kCPU));
+  const auto size = static_cast<size_t>(layout_.row_size());
   if (row.scalar_type() == at::kDouble) {
-    InitializeOnHost<double>(layout_, weight_seed, row);
+    InitializeRow(layout_, weight_seed, absl::MakeSpan(row.mutable_data_ptr<double>(), size));
   } else {
-    InitializeOnHost<float>(layout_, weight_seed, row);
+    InitializeRow(layout_, weight_seed, absl::MakeSpan(row.mutable_data_ptr<float>(), size));
   }
   parameters_.select(0, member).copy_(row);
 }
-
-void ParameterArena::ZeroGradients() { gradients_.zero_(); }
 
 void ParameterArena::ZeroGradients(int64_t first, int64_t count) {
   gradients_.narrow(0, first, count).zero_();

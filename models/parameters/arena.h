@@ -18,7 +18,7 @@ namespace lengthwise::models {
 class ParameterSet {
  public:
   const at::Tensor& operator[](ParameterId id) const { return tensors_[static_cast<size_t>(id)]; }
-  int64_t members() const { return members_; }
+  int64_t members() const { return any().size(0); }
   // Gives the device and type of all. Every network has at least one parameter.
   const at::Tensor& any() const { return tensors_.front(); }
 
@@ -32,7 +32,6 @@ class ParameterSet {
  private:
   friend class ParameterArena;
   std::vector<at::Tensor> tensors_;
-  int64_t members_ = 0;
 };
 
 // Owns the tensors. Not thread-safe. The layout must outlive the arena.
@@ -61,7 +60,6 @@ class ParameterArena {
 
   // Fills row `member` of the parameters by InitializeRow (layout.h).
   void Initialize(int64_t member, uint64_t weight_seed);
-  void ZeroGradients();
   // Zeroes the gradients of members [first, first + count).
   void ZeroGradients(int64_t first, int64_t count);
 

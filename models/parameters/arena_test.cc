@@ -56,7 +56,7 @@ TEST(ParameterArenaTest, BackwardAccumulatesInPlace) {
                         at::full({6}, 6.0, arena.gradients().options())));
   // Other parameters, other members and the padding have no gradient.
   EXPECT_EQ(arena.gradients().sum().item<double>(), 36);
-  arena.ZeroGradients();
+  arena.gradients().zero_();
   EXPECT_EQ(arena.gradients().abs().max().item<double>(), 0);
 }
 

@@ -36,27 +36,9 @@ double Draw(const Initializer& initializer, random::Stream& stream) {
     case Initializer::Kind::kUniformAboveZero:
       return initializer.value * stream.NextDouble();
     case Initializer::Kind::kValues:
-      break;  // handled by Initialize
+      break;  // handled by InitializeRow
   }
   return 0;
-}
-
-template <typename Number>
-void Initialize(const ParameterLayout& layout, uint64_t weight_seed, absl::Span<Number> row) {
-  for (size_t i = 0; i < layout.slots().size(); ++i) {
-    const ParameterLayout::Slot& slot = layout.slots()[i];
-    const absl::Span<Number> elements =
-        row.subspan(static_cast<size_t>(slot.offset), static_cast<size_t>(slot.size));
-    if (slot.initializer.kind == Initializer::Kind::kValues) {
-      for (size_t e = 0; e < elements.size(); ++e) {
-        elements[e] = static_cast<Number>(slot.initializer.values.at(e));
-      }
-      continue;
-    }
-    // A stream for each parameter: its values do not depend on the sizes of those before it.
-    random::Stream stream(weight_seed, random::Purpose::kWeights, 0, static_cast<uint32_t>(i));
-    for (Number& element : elements) element = static_cast<Number>(Draw(slot.initializer, stream));
-  }
 }
 
 }  // namespace
@@ -79,12 +61,25 @@ void ParameterLayout::SetMinimum(ParameterId id, double minimum) {
   slots_[static_cast<size_t>(id)].minimum = minimum;
 }
 
-void InitializeRow(const ParameterLayout& layout, uint64_t weight_seed, absl::Span<float> row) {
-  Initialize(layout, weight_seed, row);
+template <typename Number>
+void InitializeRow(const ParameterLayout& layout, uint64_t weight_seed, absl::Span<Number> row) {
+  for (size_t i = 0; i < layout.slots().size(); ++i) {
+    const ParameterLayout::Slot& slot = layout.slots()[i];
+    const absl::Span<Number> elements =
+        row.subspan(static_cast<size_t>(slot.offset), static_cast<size_t>(slot.size));
+    if (slot.initializer.kind == Initializer::Kind::kValues) {
+      for (size_t e = 0; e < elements.size(); ++e) {
+        elements[e] = static_cast<Number>(slot.initializer.values.at(e));
+      }
+      continue;
+    }
+    // A stream for each parameter: its values do not depend on the sizes of those before it.
+    random::Stream stream(weight_seed, random::Purpose::kWeights, 0, static_cast<uint32_t>(i));
+    for (Number& element : elements) element = static_cast<Number>(Draw(slot.initializer, stream));
+  }
 }
 
-void InitializeRow(const ParameterLayout& layout, uint64_t weight_seed, absl::Span<double> row) {
-  Initialize(layout, weight_seed, row);
-}
+template void InitializeRow(const ParameterLayout&, uint64_t, absl::Span<float>);
+template void InitializeRow(const ParameterLayout&, uint64_t, absl::Span<double>);
 
 }  // namespace lengthwise::models

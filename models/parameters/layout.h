@@ -69,8 +69,9 @@ class ParameterLayout {
 
 // Fills a row with the initial weights of `weight_seed`: a function of the seed and of each
 // parameter's index and initializer, computed in double precision.
-void InitializeRow(const ParameterLayout& layout, uint64_t weight_seed, absl::Span<float> row);
-void InitializeRow(const ParameterLayout& layout, uint64_t weight_seed, absl::Span<double> row);
+// `Number` is float or double.
+template <typename Number>
+void InitializeRow(const ParameterLayout& layout, uint64_t weight_seed, absl::Span<Number> row);
 
 }  // namespace lengthwise::models
 

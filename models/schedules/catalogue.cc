@@ -2,24 +2,16 @@
 
 namespace lengthwise::models {
 
-// All schedules, in display order. Each line declares the function that a schedule's file defines,
-// and lists its entry.
-// clang-format off
-#define LENGTHWISE_SCHEDULES(SCHEDULE) \
-  SCHEDULE(Constant) \
-  SCHEDULE(Plateau) \
-  SCHEDULE(WarmupCosine)
-// clang-format on
+// The schedules' own files define these.
+ScheduleEntry ConstantEntry();
+ScheduleEntry PlateauEntry();
+ScheduleEntry WarmupCosineEntry();
 
-#define LENGTHWISE_DECLARE(Name) ScheduleEntry Name##Entry();
-LENGTHWISE_SCHEDULES(LENGTHWISE_DECLARE)
-#undef LENGTHWISE_DECLARE
-
+// In display order.
 absl::Span<const ScheduleEntry* const> ScheduleEntries() {
-#define LENGTHWISE_ENTRY(Name) new ScheduleEntry(Name##Entry()),
-  static const auto& entries =
-      *new std::vector<const ScheduleEntry*>{LENGTHWISE_SCHEDULES(LENGTHWISE_ENTRY)};
-#undef LENGTHWISE_ENTRY
+  static const auto& entries = *new std::vector<const ScheduleEntry*>{
+      new ScheduleEntry(ConstantEntry()), new ScheduleEntry(PlateauEntry()),
+      new ScheduleEntry(WarmupCosineEntry())};
   return entries;
 }
 

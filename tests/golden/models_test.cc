@@ -9,12 +9,12 @@
 #include "ATen/ops/abs.h"
 #include "ATen/ops/minimum.h"
 #include "ATen/ops/stack.h"
+#include "ATen/ops/tensor.h"
 #include "ATen/ops/where.h"
 #include "c10/core/GradMode.h"
 #include "gtest/gtest.h"
 #include "models/optimizers/catalogue.h"
 #include "models/optimizers/optimizer.h"
-#include "models/optimizers/testing/host_steps.h"
 #include "tests/golden/golden_folder.h"
 #include "tests/golden/reference_model.h"
 
@@ -77,7 +77,7 @@ class ModelTest : public ::testing::TestWithParam<std::tuple<std::string, at::Sc
 
   // Leaves the gradients of the loss in the arena.
   double LossAndGradients(const ParameterSet& parameters) {
-    arena_->ZeroGradients();
+    arena_->gradients().zero_();
     const at::Tensor loss = model_->Loss(Forward(parameters));
     loss.backward();
     return loss.item<double>();
@@ -110,7 +110,7 @@ TEST_P(ModelTest, LogitsLossAndGradientsMatch) {
   EXPECT_NEAR(LossAndGradients(parameters), reference().at("loss").get<double>(), kTolerance);
   EXPECT_LE(LargestDifference(arena_->gradients(), model_->Row(reference().at("grads"))),
             kTolerance);
-  const at::Tensor norm = models::ClipGradients(*arena_, 0, 1, 1.0);
+  const at::Tensor norm = models::MeasureGradients(*arena_, 0, 1, 1.0).norms;
   EXPECT_NEAR(norm.item<double>(), reference().at("grad_global_norm").get<double>(), kTolerance);
 }
 
@@ -153,10 +153,13 @@ TEST_P(ModelTest, AdamStepsMatch) {
   for (int64_t step = 1; step <= steps; ++step) {
     EXPECT_NEAR(LossAndGradients(parameters), losses.at(step - 1).get<double>(), kTolerance)
         << "before step " << step;
-    models::ClipGradients(*arena_, 0, 1, adam.at("clip_global_norm").get<double>());
-    const at::Tensor size = arena_->gradients().abs();
+    const at::Tensor factors =
+        models::MeasureGradients(*arena_, 0, 1, adam.at("clip_global_norm").get<double>()).factors;
+    const at::Tensor size = arena_->gradients().mul(factors.unsqueeze(1)).abs();
     smallest_gradient = step == 1 ? size : at::minimum(smallest_gradient, size);
-    models::HostStep(**optimizer, *arena_, 0, 1, step, {learning_rate});
+    (*optimizer)
+        ->Step(*arena_, 0, 1, at::tensor((*optimizer)->StepNumbers(step, {learning_rate})),
+               factors);
   }
   EXPECT_NEAR(LossAndGradients(parameters), losses.at(steps).get<double>(), kTolerance);
 

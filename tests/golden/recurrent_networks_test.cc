@@ -81,7 +81,7 @@ class Subject {
 
   // Logits [P, B, m, O] of the last m tokens of `rows`, which every member gets.
   at::Tensor Forward(const at::Tensor& rows, int64_t output_length, models::Capture* capture) {
-    arena_->ZeroGradients();
+    arena_->gradients().zero_();
     const int64_t tokens = rows.size(1);
     return network_->Forward(parameters(), {.tokens = rows.expand({kMembers, -1, -1}).contiguous()},
                              at::arange(tokens, at::kLong).expand({kMembers, 1, tokens}),

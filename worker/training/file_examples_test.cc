@@ -655,7 +655,7 @@ Alone OneByOne(const Blueprint& blueprint, int64_t step) {
                            .value();
   models::ParameterArena arena(layout, 1, at::kDouble, at::kCPU);
   arena.Initialize(0, kMember.weight_seed);
-  arena.ZeroGradients();
+  arena.gradients().zero_();
   std::vector<Batch> batches;
   examples.AppendStep(blueprint.batches.SamplesOfStep(step, kMember.data_seed),
                       blueprint.batches.LengthOfStep(step), batches);

@@ -55,7 +55,7 @@ Expected OneByOne(const Blueprint& blueprint, int64_t step) {
           .value();
   models::ParameterArena arena(layout, 1, at::kDouble, at::kCPU);
   arena.Initialize(0, kMember.weight_seed);
-  arena.ZeroGradients();
+  arena.gradients().zero_();
 
   // The step's examples. Each length has its own positions.
   const v1::Training& training = blueprint.training;
