@@ -99,7 +99,7 @@ Tensors AddLayerNormInputs() {
 }
 void FusedAddLayerNorm(benchmark::State& state) {
   Measure(state, AddLayerNormInputs(),
-          [](const Tensors& x) { return AddLayerNorm(x[0], x[1], x[2], x[3]); });
+          [](const Tensors& x) { return AddLayerNorm(x[0], x[1], x[2], x[3]).features; });
 }
 void PlainAddLayerNorm(benchmark::State& state) {
   Measure(state, AddLayerNormInputs(), [](const Tensors& x) {

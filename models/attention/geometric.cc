@@ -41,11 +41,6 @@ at::Tensor NormalizeRows(const at::Tensor& probabilities) {
   return probabilities.div(probabilities.sum(-1, /*keepdim=*/true).clamp_min(1e-12));
 }
 
-at::Tensor AddDirections(const at::Tensor& logits, const at::Tensor& back,
-                         const at::Tensor& front) {
-  return logits.add(at::where(Steps(logits).gt(0), front.unsqueeze(-1), back.unsqueeze(-1)));
-}
-
 GeometricIds::GeometricIds(ParameterLayout& layout, const std::string& prefix, int64_t heads,
                            int64_t d_model) {
   const auto constant = [](double value) {
@@ -82,8 +77,9 @@ at::Tensor AttendGeometrically(const Encoding& encoding, const ParameterSet& par
           .mul(parameters[ids.direction_scale].view({-1, 1, 1, 1}));
   at::Tensor logits =
       Product(q.add(u).mul(scalar(ids.content_scale)), k.transpose(-1, -2)).add(scalar(ids.offset));
-  logits =
-      AddDirections(logits, directions.narrow(2, 0, heads), directions.narrow(2, heads, heads));
+  const at::Tensor back = directions.narrow(2, 0, heads).unsqueeze(-1);
+  const at::Tensor front = directions.narrow(2, heads, heads).unsqueeze(-1);
+  logits = logits.add(at::where(Steps(logits).gt(0), front, back));
   const at::Tensor term = encoding.LogitTerm(parameters, block, positions, q, k);
   if (term.defined()) logits = logits.add(term);
   const at::Tensor probabilities = NormalizeRows(GeometricProbabilities(logits));

@@ -28,10 +28,6 @@ at::Tensor GeometricProbabilities(const at::Tensor& logits);
 // Divides rows by their sums, or by 1e-12 if the sum is less. A single token attends to nothing.
 at::Tensor NormalizeRows(const at::Tensor& probabilities);
 
-// Adds front_i to the logits [..., i, j] with j > i, and back_i to the others. `back` and `front`
-// are [..., n], logits [..., n, n].
-at::Tensor AddDirections(const at::Tensor& logits, const at::Tensor& back, const at::Tensor& front);
-
 // Parameters of one block, added to the layout: "<prefix>content_bias" (u, [H, dh]), "direction"
 // ([d, 2 H], back, then front) with "direction_bias", and the scalars "content_scale" (s),
 // "direction_scale" (s_p) and "offset" (b).

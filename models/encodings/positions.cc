@@ -168,8 +168,8 @@ catalogue::ParameterEntry DrawsParameter(bool in_every_block) {
   return entry;
 }
 
-void CheckPositionOptions(const catalogue::Parameters& parameters, absl::string_view path,
-                          std::vector<catalogue::Problem>& problems) {
+void CheckPositions(const catalogue::Parameters& parameters, int64_t longest_sequence,
+                    absl::string_view path, std::vector<catalogue::Problem>& problems) {
   const std::string name(PositionPolicy(parameters).name());
   if (Get(parameters, "randomized", false) && name != "subset") {
     AddProblem(problems, absl::StrCat(path, ".randomized"),
@@ -185,14 +185,8 @@ void CheckPositionOptions(const catalogue::Parameters& parameters, absl::string_
                "needs positions: ", absl::StrJoin(option.choices, ", "), "; positions is ", name,
                ". Change it, or leave ", option.name, " out");
   }
-}
-
-void CheckPositions(const catalogue::Parameters& parameters, int64_t longest_sequence,
-                    absl::string_view path, std::vector<catalogue::Problem>& problems) {
-  CheckPositionOptions(parameters, path, problems);
   const int64_t positions = Get(parameters, "max_position", int64_t{0});
-  const absl::string_view choice = PositionPolicy(parameters).name();
-  if ((choice != "subset" && choice != "skips") || longest_sequence <= positions) return;
+  if ((name != "subset" && name != "skips") || longest_sequence <= positions) return;
   AddProblem(problems, absl::StrCat(path, ".max_position"), positions,
              " positions are too few for the longest sequence, ", longest_sequence,
              " tokens of input and output; use a larger max_position or shorter lengths");

@@ -26,12 +26,8 @@ catalogue::ParameterEntry DistancesParameter();
 catalogue::ParameterEntry DrawsParameter(bool in_every_block = true);
 
 // Appends a problem with field "<path>.<option>" for each option that the choice of positions does
-// not use.
-void CheckPositionOptions(const catalogue::Parameters& parameters, absl::string_view path,
-                          std::vector<catalogue::Problem>& problems);
-
-// Calls CheckPositionOptions, and appends a problem with field "<path>.max_position" if
-// sequences of `longest_sequence` tokens do not fit into it.
+// not use, and one with field "<path>.max_position" if sequences of `longest_sequence` tokens do
+// not fit into it.
 void CheckPositions(const catalogue::Parameters& parameters, int64_t longest_sequence,
                     absl::string_view path, std::vector<catalogue::Problem>& problems);
 

@@ -29,7 +29,7 @@ struct Layer {
 // The added tensor is the result of a product. A residual connection and a product both use the
 // norm's result; weighted, the two are the norm.
 at::Tensor AddLayerNormOfAProduct(const Tensors& x) {
-  const Normed normed = AddLayerNormForProducts(x[0], x[1].to(at::kBFloat16), x[2], x[3]);
+  const Normed normed = AddLayerNorm(x[0], x[1].to(at::kBFloat16), x[2], x[3]);
   return normed.features.mul(0.75).add(Widened(normed.operand).mul(0.25));
 }
 

@@ -159,8 +159,8 @@ at::Tensor LayerNorm(const at::Tensor& features, const at::Tensor& scale,
       .add(PerFeature(offset));
 }
 
-Normed AddLayerNormForProducts(const at::Tensor& given_a, const at::Tensor& given_b,
-                               const at::Tensor& scale, const at::Tensor& offset) {
+Normed AddLayerNorm(const at::Tensor& given_a, const at::Tensor& given_b, const at::Tensor& scale,
+                    const at::Tensor& offset) {
   const at::Tensor a = Widened(given_a), b = given_b.is_cpu() ? Widened(given_b) : given_b;
   if (!CanFuse(a, b)) {
     const at::Tensor normed = LayerNorm(a.add(b), scale, offset);
@@ -175,11 +175,6 @@ Normed AddLayerNormForProducts(const at::Tensor& given_a, const at::Tensor& give
   const variable_list results =
       FusedAddLayerNorm::apply(a.contiguous(), b.contiguous(), scales, offsets, for_products);
   return {results[0], for_products ? results[1] : Operand(results[0])};
-}
-
-at::Tensor AddLayerNorm(const at::Tensor& a, const at::Tensor& b, const at::Tensor& scale,
-                        const at::Tensor& offset) {
-  return AddLayerNormForProducts(a, b, scale, offset).features;
 }
 
 at::Tensor RmsNorm(const at::Tensor& given, const at::Tensor& scale) {

@@ -13,22 +13,19 @@ inline constexpr double kLayerNormEpsilon = 1e-5;
 // applies `scale` and `offset` [P, d].
 at::Tensor LayerNorm(const at::Tensor& features, const at::Tensor& scale, const at::Tensor& offset);
 
-// Fuses a block's residual addition with the layer norm after it: returns LayerNorm(a + b), a and b
-// [P, B, n, d], scale and offset [P, d]. In float32 it passes over memory once forward and once
-// backward. On a GPU, b may be bfloat16, the result of a bfloat16 product. Saves only the
-// normalised rows for the backward pass, neither the sum nor the result.
-at::Tensor AddLayerNorm(const at::Tensor& a, const at::Tensor& b, const at::Tensor& scale,
-                        const at::Tensor& offset);
-
 // A layer norm and the same as operand of products (Operand of layers.h).
 struct Normed {
   at::Tensor features, operand;
 };
 
-// AddLayerNorm with its operand. Where products are in bfloat16, our kernels for a GPU write both
-// in one pass, and the backward pass takes both gradients, so that nothing adds them before.
-Normed AddLayerNormForProducts(const at::Tensor& a, const at::Tensor& b, const at::Tensor& scale,
-                               const at::Tensor& offset);
+// Fuses a block's residual addition with the layer norm after it: returns LayerNorm(a + b), a and b
+// [P, B, n, d], scale and offset [P, d]. In float32 it passes over memory once forward and once
+// backward. On a GPU, b may be bfloat16, the result of a bfloat16 product. Saves only the
+// normalised rows for the backward pass, neither the sum nor the result. Where products are in
+// bfloat16, our kernels for a GPU write norm and operand in one pass, and the backward pass takes
+// both gradients, so that nothing adds them before.
+Normed AddLayerNorm(const at::Tensor& a, const at::Tensor& b, const at::Tensor& scale,
+                    const at::Tensor& offset);
 
 // Added to the mean square in a root-mean-square norm.
 inline constexpr double kRmsNormEpsilon = 1e-6;

@@ -46,7 +46,7 @@ ResidualNorm::ResidualNorm(ParameterLayout& layout, const std::string& name, int
 
 Normed ResidualNorm::operator()(const ParameterSet& parameters, const at::Tensor& h,
                                 const at::Tensor& change, Capture* capture) const {
-  Normed output = AddLayerNormForProducts(h, change, parameters[scale_], parameters[offset_]);
+  Normed output = AddLayerNorm(h, change, parameters[scale_], parameters[offset_]);
   if (capture != nullptr) capture->layer_outputs.push_back(output.features);
   return output;
 }

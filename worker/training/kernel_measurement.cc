@@ -101,7 +101,7 @@ class Measurement {
                      // In the model, the added tensor is the result of a product, and both a
                      // residual connection and a product use the norm's.
                      const models::Normed normed =
-                         models::AddLayerNormForProducts(x[0], models::Operand(x[1]), x[2], x[3]);
+                         models::AddLayerNorm(x[0], models::Operand(x[1]), x[2], x[3]);
                      return normed.features.add(normed.operand);
                    });
   }

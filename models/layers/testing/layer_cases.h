@@ -77,7 +77,7 @@ inline at::Tensor PlainFeedForward(const Tensors& x) {
   return Linear(at::relu(Linear(x[0], x[1], x[2])), x[3], x[4]);
 }
 inline at::Tensor FusedAddLayerNorm(const Tensors& x) {
-  return AddLayerNorm(x[0], x[1], x[2], x[3]);
+  return AddLayerNorm(x[0], x[1], x[2], x[3]).features;
 }
 inline at::Tensor PlainAddLayerNorm(const Tensors& x) {
   return LayerNorm(x[0].add(x[1]), x[2], x[3]);
