@@ -38,12 +38,6 @@ struct TaskEntry : catalogue::Entry {
   std::string loss_title = "cross-entropy";
 };
 
-// TaskEntry::create of a task without parameters.
-template <typename T>
-std::unique_ptr<Task> CreateWithoutParameters(const catalogue::Parameters& /*parameters*/) {
-  return std::make_unique<T>();
-}
-
 }  // namespace lengthwise::tasks
 
 #endif  // LENGTHWISE_TASKS_ENTRY_H_

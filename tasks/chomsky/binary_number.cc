@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "absl/algorithm/container.h"
-#include "tasks/chomsky/uniform_tokens.h"
+#include "tasks/chomsky/function_task.h"
 
 namespace lengthwise::tasks::chomsky {
 namespace {

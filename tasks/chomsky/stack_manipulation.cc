@@ -4,8 +4,7 @@
 #include <memory>
 
 #include "tasks/all_tasks.h"
-#include "tasks/chomsky/terminator.h"
-#include "tasks/chomsky/uniform_tokens.h"
+#include "tasks/chomsky/function_task.h"
 
 namespace lengthwise::tasks::chomsky {
 namespace {
@@ -15,42 +14,38 @@ constexpr int32_t kPop = 2;
 constexpr int32_t kPushZero = 3;
 constexpr int32_t kInputSize = 5;
 
-class StackManipulationTask final : public TransductionTask {
- public:
-  int32_t input_size() const override { return kInputSize; }
-  int32_t output_size() const override { return 3; }
-  int64_t OutputLength(int64_t n) const override { return n + 1; }
+void Draw(random::Stream& stream, absl::Span<int32_t> input) {
+  const auto n = static_cast<int64_t>(input.size());
+  const auto height = static_cast<size_t>(n == 1 ? 1 : stream.Between(1, n - 1));
+  DrawBits(stream, input.first(height));
+  for (int32_t& action : input.subspan(height)) {
+    action = kPop + static_cast<int32_t>(stream.Below(kInputSize - kPop));
+  }
+}
 
-  void Sample(int64_t n, random::Stream& stream, absl::Span<int32_t> input,
-              absl::Span<int32_t> target) const override {
-    const auto height = static_cast<size_t>(n == 1 ? 1 : stream.Between(1, n - 1));
-    DrawBits(stream, input.first(height));
-    for (int32_t& action : input.subspan(height)) {
-      action = kPop + static_cast<int32_t>(stream.Below(kInputSize - kPop));
+void Solve(absl::Span<const int32_t> input, absl::Span<int32_t> target) {
+  // The target has an element for every token of the input, so it can hold the stack, bottom first.
+  size_t height = 0;
+  for (const int32_t token : input) {
+    if (token == kPop) {
+      if (height > 0) --height;
+    } else {
+      target[height++] = token < kPop ? token : token - kPushZero;
     }
-    Solve(input, target);
   }
+  const auto end = target.begin() + static_cast<ptrdiff_t>(height);
+  std::reverse(target.begin(), end);
+  Terminate(target, end);
+}
 
-  void Solve(absl::Span<const int32_t> input, absl::Span<int32_t> target) const override {
-    // The target has an element for every token of the input, so it can hold the stack, bottom
-    // first.
-    size_t height = 0;
-    for (const int32_t token : input) {
-      if (token == kPop) {
-        if (height > 0) --height;
-      } else {
-        target[height++] = token < kPop ? token : token - kPushZero;
-      }
-    }
-    const auto end = target.begin() + static_cast<ptrdiff_t>(height);
-    std::reverse(target.begin(), end);
-    Terminate(target, end);
-  }
-
-  void Mask(absl::Span<const int32_t> target, absl::Span<uint8_t> mask) const override {
-    MaskThroughTerminator(target, mask);
-  }
-};
+std::unique_ptr<Task> Create(const catalogue::Parameters& /*parameters*/) {
+  return FromFunctions({.input_size = kInputSize,
+                        .output_size = 3,
+                        .output_length = [](int64_t n) { return n + 1; },
+                        .solve = Solve,
+                        .draw = Draw,
+                        .is_terminated = true});
+}
 
 }  // namespace
 
@@ -66,7 +61,7 @@ TaskEntry StackManipulation() {
       TaskKind::kTransduction,
       "deterministic context-free",
       0.5,
-      CreateWithoutParameters<StackManipulationTask>};
+      Create};
 }
 
 }  // namespace lengthwise::tasks::chomsky

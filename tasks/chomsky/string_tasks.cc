@@ -4,75 +4,35 @@
 #include <cstdint>
 #include <memory>
 
-#include "absl/container/inlined_vector.h"
 #include "tasks/all_tasks.h"
-#include "tasks/chomsky/uniform_tokens.h"
+#include "tasks/chomsky/function_task.h"
 
 namespace lengthwise::tasks::chomsky {
 namespace {
 
-class StringTask : public UniformInputTask {
- public:
-  explicit StringTask(int32_t vocabulary) : UniformInputTask(vocabulary) {}
+void Copy(absl::Span<const int32_t> input, absl::Span<int32_t> target) {
+  std::copy(input.begin(), input.end(), target.begin());
+}
 
-  int32_t output_size() const final { return input_size(); }
-  int64_t OutputLength(int64_t n) const override { return n; }
-};
+void Reverse(absl::Span<const int32_t> input, absl::Span<int32_t> target) {
+  std::reverse_copy(input.begin(), input.end(), target.begin());
+}
 
-class CopyStringTask final : public StringTask {
- public:
-  using StringTask::StringTask;
+void Duplicate(absl::Span<const int32_t> input, absl::Span<int32_t> target) {
+  const auto middle = std::copy(input.begin(), input.end(), target.begin());
+  std::copy(input.begin(), input.end(), middle);
+}
 
-  void Solve(absl::Span<const int32_t> input, absl::Span<int32_t> target) const override {
-    std::copy(input.begin(), input.end(), target.begin());
-  }
-};
+void PutOddsFirst(absl::Span<const int32_t> input, absl::Span<int32_t> target) {
+  auto place = target.begin();
+  for (size_t i = 1; i < input.size(); i += 2) *place++ = input[i];
+  for (size_t i = 0; i < input.size(); i += 2) *place++ = input[i];
+}
 
-class ReverseStringTask final : public StringTask {
- public:
-  using StringTask::StringTask;
-
-  void Solve(absl::Span<const int32_t> input, absl::Span<int32_t> target) const override {
-    std::reverse_copy(input.begin(), input.end(), target.begin());
-  }
-};
-
-class DuplicateStringTask final : public StringTask {
- public:
-  using StringTask::StringTask;
-
-  int64_t OutputLength(int64_t n) const override { return 2 * n; }
-
-  void Solve(absl::Span<const int32_t> input, absl::Span<int32_t> target) const override {
-    const auto middle = std::copy(input.begin(), input.end(), target.begin());
-    std::copy(input.begin(), input.end(), middle);
-  }
-};
-
-class OddsFirstTask final : public StringTask {
- public:
-  using StringTask::StringTask;
-
-  void Solve(absl::Span<const int32_t> input, absl::Span<int32_t> target) const override {
-    auto place = target.begin();
-    for (size_t i = 1; i < input.size(); i += 2) *place++ = input[i];
-    for (size_t i = 0; i < input.size(); i += 2) *place++ = input[i];
-  }
-};
-
-class BucketSortTask final : public StringTask {
- public:
-  using StringTask::StringTask;
-
-  void Solve(absl::Span<const int32_t> input, absl::Span<int32_t> target) const override {
-    absl::InlinedVector<size_t, 16> buckets(static_cast<size_t>(input_size()));
-    for (const int32_t token : input) ++buckets[static_cast<size_t>(token)];
-    auto place = target.begin();
-    for (size_t token = 0; token < buckets.size(); ++token) {
-      place = std::fill_n(place, buckets[token], static_cast<int32_t>(token));
-    }
-  }
-};
+void Sort(absl::Span<const int32_t> input, absl::Span<int32_t> target) {
+  Copy(input, target);
+  std::sort(target.begin(), target.end());
+}
 
 catalogue::ParameterEntry VocabularyParameter(int64_t default_value) {
   return {.name = "vocabulary",
@@ -82,9 +42,14 @@ catalogue::ParameterEntry VocabularyParameter(int64_t default_value) {
           .maximum = 1000};
 }
 
-template <typename T>
+// Targets have `times` the tokens of inputs.
+template <Solver solve, int64_t times = 1>
 std::unique_ptr<Task> Create(const catalogue::Parameters& parameters) {
-  return std::make_unique<T>(static_cast<int32_t>(parameters.Int("vocabulary")));
+  const auto vocabulary = static_cast<int32_t>(parameters.Int("vocabulary"));
+  return FromFunctions({.input_size = vocabulary,
+                        .output_size = vocabulary,
+                        .output_length = [](int64_t n) { return times * n; },
+                        .solve = solve});
 }
 
 }  // namespace
@@ -99,7 +64,7 @@ TaskEntry CopyString() {
           TaskKind::kTransduction,
           "",
           0.5,
-          Create<CopyStringTask>};
+          Create<Copy>};
 }
 
 TaskEntry ReverseString() {
@@ -111,7 +76,7 @@ TaskEntry ReverseString() {
           TaskKind::kTransduction,
           "deterministic context-free",
           0.5,
-          Create<ReverseStringTask>};
+          Create<Reverse>};
 }
 
 TaskEntry DuplicateString() {
@@ -123,7 +88,7 @@ TaskEntry DuplicateString() {
           TaskKind::kTransduction,
           "context-sensitive",
           0.5,
-          Create<DuplicateStringTask>};
+          Create<Duplicate, 2>};
 }
 
 TaskEntry OddsFirst() {
@@ -137,7 +102,7 @@ TaskEntry OddsFirst() {
       TaskKind::kTransduction,
       "context-sensitive",
       0.5,
-      Create<OddsFirstTask>};
+      Create<PutOddsFirst>};
 }
 
 TaskEntry BucketSort() {
@@ -149,7 +114,7 @@ TaskEntry BucketSort() {
           TaskKind::kTransduction,
           "context-sensitive",
           0.2,
-          Create<BucketSortTask>,
+          Create<Sort>,
           /*permutation_invariant=*/true};
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <utility>
@@ -11,6 +12,7 @@
 
 #include "random/stream.h"
 #include "tasks/all_tasks.h"
+#include "tasks/chomsky/function_task.h"
 #include "tasks/task.h"
 
 namespace lengthwise::tasks::memory {
@@ -156,73 +158,65 @@ class AssociativeRecallTask final : public TransductionTask {
 // Tokens as the authors' data card numbers them.
 enum : int32_t { kWrite, kRead, kIgnore, kZero, kOne };
 
-class FlipFlopTask final : public TransductionTask {
- public:
-  explicit FlipFlopTask(double ignore) : ignore_(ignore) {}
-
-  int32_t input_size() const override { return kOne + 1; }
-  int32_t output_size() const override { return 2; }
-  // Every instruction has a bit, except the last read, which asks for it.
-  int64_t InputLength(int64_t n) const override { return std::max<int64_t>(n - (n + 1) % 2, 3); }
-  int64_t OutputLength(int64_t n) const override { return 1; }
-
-  void Sample(int64_t n, random::Stream& stream, absl::Span<int32_t> input,
-              absl::Span<int32_t> target) const override {
-    int32_t memory = 0;
-    for (size_t i = 0; i + 1 < input.size(); i += 2) {
-      const double u = i == 0 ? 1 : stream.NextDouble();
-      input[i] = u < ignore_ ? kIgnore : u < ignore_ + (1 - ignore_) / 2 ? kRead : kWrite;
-      const auto bit = static_cast<int32_t>(input[i] == kRead ? memory : stream.Below(2));
-      if (input[i] == kWrite) memory = bit;
-      input[i + 1] = kZero + bit;
-    }
-    input.back() = kRead;
-    target[0] = memory;
+void DrawFlipFlop(double ignore, random::Stream& stream, absl::Span<int32_t> input) {
+  int32_t memory = 0;
+  for (size_t i = 0; i + 1 < input.size(); i += 2) {
+    const double u = i == 0 ? 1 : stream.NextDouble();
+    input[i] = u < ignore ? kIgnore : u < ignore + (1 - ignore) / 2 ? kRead : kWrite;
+    const auto bit = static_cast<int32_t>(input[i] == kRead ? memory : stream.Below(2));
+    if (input[i] == kWrite) memory = bit;
+    input[i + 1] = kZero + bit;
   }
+  input.back() = kRead;
+}
 
-  void Solve(absl::Span<const int32_t> input, absl::Span<int32_t> target) const override {
-    target[0] = 0;
-    for (size_t i = 0; i + 1 < input.size(); i += 2) {
-      if (input[i] == kWrite) target[0] = input[i + 1] == kOne ? 1 : 0;
-    }
+void SolveFlipFlop(absl::Span<const int32_t> input, absl::Span<int32_t> target) {
+  target[0] = 0;
+  for (size_t i = 0; i + 1 < input.size(); i += 2) {
+    if (input[i] == kWrite) target[0] = input[i + 1] == kOne ? 1 : 0;
   }
+}
 
- private:
-  const double ignore_;
-};
+std::unique_ptr<Task> CreateFlipFlop(const catalogue::Parameters& parameters) {
+  return chomsky::FromFunctions(
+      {.input_size = kOne + 1,
+       .output_size = 2,
+       .output_length = chomsky::OneToken,
+       .solve = SolveFlipFlop,
+       .draw = std::bind_front(DrawFlipFlop, parameters.Double("ignore")),
+       // Every instruction has a bit, except the last read, which asks for it.
+       .input_length = [](int64_t n) { return std::max<int64_t>(n - (n + 1) % 2, 3); }});
+}
 
-class SelectiveCopyTask final : public TransductionTask {
- public:
-  SelectiveCopyTask(int32_t vocabulary, int64_t tokens)
-      : input_size_(vocabulary - 1), tokens_(tokens) {}
+void DrawAmongNoise(int64_t tokens, int32_t size, random::Stream& stream,
+                    absl::Span<int32_t> input) {
+  std::fill(input.begin(), input.end(), 0);
+  const auto n = static_cast<int64_t>(input.size());
+  for (const int64_t place :
+       random::SampleWithoutReplacement(stream, n, std::min(n, tokens), /*sorted=*/true)) {
+    input[static_cast<size_t>(place)] = static_cast<int32_t>(stream.Between(1, size - 1));
+  }
+}
 
+void CopyTokens(absl::Span<const int32_t> input, absl::Span<int32_t> target) {
+  auto place = target.begin();
+  for (const int32_t token : input) {
+    if (token != 0 && place != target.end()) *place++ = token;
+  }
+  std::fill(place, target.end(), 0);
+}
+
+std::unique_ptr<Task> CreateSelectiveCopy(const catalogue::Parameters& parameters) {
+  const int64_t tokens = parameters.Int("tokens");
   // The empty tokens behind the input are the last token of the vocabulary, the marker.
-  int32_t input_size() const override { return input_size_; }
-  int32_t output_size() const override { return input_size_; }
-  int64_t OutputLength(int64_t n) const override { return std::min(n, tokens_); }
-
-  void Sample(int64_t n, random::Stream& stream, absl::Span<int32_t> input,
-              absl::Span<int32_t> target) const override {
-    std::fill(input.begin(), input.end(), 0);
-    for (const int64_t place :
-         random::SampleWithoutReplacement(stream, n, OutputLength(n), /*sorted=*/true)) {
-      input[static_cast<size_t>(place)] = static_cast<int32_t>(stream.Between(1, input_size_ - 1));
-    }
-    Solve(input, target);
-  }
-
-  void Solve(absl::Span<const int32_t> input, absl::Span<int32_t> target) const override {
-    auto place = target.begin();
-    for (const int32_t token : input) {
-      if (token != 0 && place != target.end()) *place++ = token;
-    }
-    std::fill(place, target.end(), 0);
-  }
-
- private:
-  const int32_t input_size_;
-  const int64_t tokens_;
-};
+  const auto size = static_cast<int32_t>(parameters.Int("vocabulary")) - 1;
+  return chomsky::FromFunctions(
+      {.input_size = size,
+       .output_size = size,
+       .output_length = [tokens](int64_t n) { return std::min(n, tokens); },
+       .solve = CopyTokens,
+       .draw = std::bind_front(DrawAmongNoise, tokens, size)});
+}
 
 }  // namespace
 
@@ -301,9 +295,7 @@ TaskEntry FlipFlop() {
       TaskKind::kTransduction,
       "regular",
       0.5,
-      [](const catalogue::Parameters& parameters) -> std::unique_ptr<Task> {
-        return std::make_unique<FlipFlopTask>(parameters.Double("ignore"));
-      }};
+      CreateFlipFlop};
 }
 
 TaskEntry SelectiveCopy() {
@@ -328,10 +320,7 @@ TaskEntry SelectiveCopy() {
       TaskKind::kTransduction,
       "",
       1.0 / 14,
-      [](const catalogue::Parameters& parameters) -> std::unique_ptr<Task> {
-        return std::make_unique<SelectiveCopyTask>(
-            static_cast<int32_t>(parameters.Int("vocabulary")), parameters.Int("tokens"));
-      }};
+      CreateSelectiveCopy};
 }
 
 }  // namespace lengthwise::tasks::memory

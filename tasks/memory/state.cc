@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <numeric>
@@ -13,50 +14,50 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "tasks/all_tasks.h"
-#include "tasks/chomsky/uniform_tokens.h"
+#include "tasks/chomsky/function_task.h"
 
 namespace lengthwise::tasks::memory {
 namespace {
 
-class CountingTask final : public chomsky::UniformInputTask {
- public:
-  CountingTask(int32_t items, int32_t modulus) : UniformInputTask(items), modulus_(modulus) {}
-
-  int32_t output_size() const override { return modulus_; }
-  int64_t OutputLength(int64_t n) const override { return n; }
-
-  void Solve(absl::Span<const int32_t> input, absl::Span<int32_t> target) const override {
-    std::vector<int32_t> counts(static_cast<size_t>(input_size()));
-    for (size_t i = 0; i < input.size(); ++i) {
-      int32_t& count = counts[static_cast<size_t>(input[i])];
-      target[i] = count;
-      count = (count + 1) % modulus_;
-    }
+void Count(int32_t items, int32_t modulus, absl::Span<const int32_t> input,
+           absl::Span<int32_t> target) {
+  std::vector<int32_t> counts(static_cast<size_t>(items));
+  for (size_t i = 0; i < input.size(); ++i) {
+    int32_t& count = counts[static_cast<size_t>(input[i])];
+    target[i] = count;
+    count = (count + 1) % modulus;
   }
+}
 
- private:
-  const int32_t modulus_;
-};
+std::unique_ptr<Task> CreateCounting(const catalogue::Parameters& parameters) {
+  const auto items = static_cast<int32_t>(parameters.Int("items"));
+  const auto modulus = static_cast<int32_t>(parameters.Int("modulus"));
+  return chomsky::FromFunctions({.input_size = items,
+                                 .output_size = modulus,
+                                 .output_length = chomsky::AsInput,
+                                 .solve = std::bind_front(Count, items, modulus)});
+}
 
-class DigitSumTask final : public chomsky::UniformInputTask {
- public:
-  DigitSumTask() : UniformInputTask(10) {}
+int64_t DigitsOfLargestSum(int64_t n) {
+  int64_t digits = 1;
+  for (int64_t largest = 9 * n; largest > 9; largest /= 10) ++digits;
+  return digits;
+}
 
-  int32_t output_size() const override { return 10; }
-  int64_t OutputLength(int64_t n) const override {
-    int64_t digits = 1;
-    for (int64_t largest = 9 * n; largest > 9; largest /= 10) ++digits;
-    return digits;
+void AddDigits(absl::Span<const int32_t> input, absl::Span<int32_t> target) {
+  int64_t sum = std::accumulate(input.begin(), input.end(), int64_t{0});
+  for (int32_t& digit : target) {
+    digit = static_cast<int32_t>(sum % 10);
+    sum /= 10;
   }
+}
 
-  void Solve(absl::Span<const int32_t> input, absl::Span<int32_t> target) const override {
-    int64_t sum = std::accumulate(input.begin(), input.end(), int64_t{0});
-    for (int32_t& digit : target) {
-      digit = static_cast<int32_t>(sum % 10);
-      sum /= 10;
-    }
-  }
-};
+std::unique_ptr<Task> CreateDigitSum(const catalogue::Parameters& /*parameters*/) {
+  return chomsky::FromFunctions({.input_size = 10,
+                                 .output_size = 10,
+                                 .output_length = DigitsOfLargestSum,
+                                 .solve = AddDigits});
+}
 
 using Permutation = std::vector<int32_t>;
 
@@ -132,25 +133,22 @@ Group GroupOf(absl::string_view name) {
   return group;
 }
 
-class WordProblemTask final : public chomsky::UniformInputTask {
- public:
-  explicit WordProblemTask(Group group)
-      : UniformInputTask(static_cast<int32_t>(group.size)), products_(std::move(group.products)) {}
-
-  int32_t output_size() const override { return input_size(); }
-  int64_t OutputLength(int64_t n) const override { return n; }
-
-  void Solve(absl::Span<const int32_t> input, absl::Span<int32_t> target) const override {
-    int32_t product = 0;  // the identity
-    for (size_t i = 0; i < input.size(); ++i) {
-      product = products_[static_cast<size_t>(product * input_size() + input[i])];
-      target[i] = product;
-    }
+void Multiply(const Group& group, absl::Span<const int32_t> input, absl::Span<int32_t> target) {
+  size_t product = 0;  // the identity
+  for (size_t i = 0; i < input.size(); ++i) {
+    target[i] = group.products[product * group.size + static_cast<size_t>(input[i])];
+    product = static_cast<size_t>(target[i]);
   }
+}
 
- private:
-  const std::vector<int32_t> products_;
-};
+std::unique_ptr<Task> CreateWordProblem(const catalogue::Parameters& parameters) {
+  Group group = GroupOf(parameters.String("group"));
+  const auto size = static_cast<int32_t>(group.size);
+  return chomsky::FromFunctions({.input_size = size,
+                                 .output_size = size,
+                                 .output_length = chomsky::AsInput,
+                                 .solve = std::bind_front(Multiply, std::move(group))});
+}
 
 }  // namespace
 
@@ -177,10 +175,7 @@ TaskEntry Counting() {
       TaskKind::kTransduction,
       "regular",
       0.1,
-      [](const catalogue::Parameters& parameters) -> std::unique_ptr<Task> {
-        return std::make_unique<CountingTask>(static_cast<int32_t>(parameters.Int("items")),
-                                              static_cast<int32_t>(parameters.Int("modulus")));
-      }};
+      CreateCounting};
 }
 
 TaskEntry DigitSum() {
@@ -194,7 +189,7 @@ TaskEntry DigitSum() {
       TaskKind::kTransduction,
       "",
       0.1,
-      CreateWithoutParameters<DigitSumTask>,
+      CreateDigitSum,
       /*permutation_invariant=*/true};
 }
 
@@ -216,9 +211,7 @@ TaskEntry WordProblem() {
       TaskKind::kTransduction,
       "regular",
       1.0 / 120,
-      [](const catalogue::Parameters& parameters) -> std::unique_ptr<Task> {
-        return std::make_unique<WordProblemTask>(GroupOf(parameters.String("group")));
-      }};
+      CreateWordProblem};
 }
 
 }  // namespace lengthwise::tasks::memory

@@ -1,4 +1,4 @@
-#include "tasks/chomsky/uniform_tokens.h"
+#include "tasks/chomsky/function_task.h"
 
 #include <cstddef>
 #include <cstdint>
