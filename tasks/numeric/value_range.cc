@@ -27,7 +27,7 @@ ValueRange DrawRange(const ValueRange& training, double scale, random::Stream& s
   }
 }
 
-absl::StatusOr<double> InDomainProbabilityBound(int64_t n, double c, PairEquation for_pairs) {
+absl::StatusOr<double> InDomainProbabilityBound(int64_t n, double c) {
   if (n < 2 || !(c > 1) || !std::isfinite(c)) {
     return absl::InvalidArgumentError(absl::StrCat(
         "the bound is for 2 numbers or more and a finite scale above 1, not for ", n, " and ", c));
@@ -37,8 +37,7 @@ absl::StatusOr<double> InDomainProbabilityBound(int64_t n, double c, PairEquatio
   const double one_inside = 3 * (1 - std::pow(c, 1 - m)) + 1;
   double bound = 0;
   if (n == 2) {
-    const double factor = for_pairs == PairEquation::kCorrected ? 4 : 1;
-    const double none_inside = factor * std::log((c + 1) * (c + 1) / (4 * c));
+    const double none_inside = 4 * std::log((c + 1) * (c + 1) / (4 * c));
     bound = (one_inside + none_inside) / (2 * (c * c - 1));
   } else {
     // The training range lies between the bounds (equation 10).
