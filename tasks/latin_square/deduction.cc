@@ -50,10 +50,10 @@ std::optional<Deduction> ApplyRules(const Puzzle& puzzle, size_t target, const L
   const SymbolSet in_row = lines.rows[row];
   const SymbolSet in_column = lines.columns[column];
 
-  if (const uint8_t symbol = OnlyMissing(in_row)) return Deduction{1, symbol, Rule::kRow};
-  if (const uint8_t symbol = OnlyMissing(in_column)) return Deduction{1, symbol, Rule::kColumn};
+  if (const uint8_t symbol = OnlyMissing(in_row)) return Deduction{1, symbol};
+  if (const uint8_t symbol = OnlyMissing(in_column)) return Deduction{1, symbol};
   if (const uint8_t symbol = OnlyMissing(static_cast<SymbolSet>(in_row | in_column))) {
-    return Deduction{2, symbol, Rule::kRowAndColumn};
+    return Deduction{2, symbol};
   }
 
   SymbolSet columns = kAllSymbols;
@@ -70,13 +70,9 @@ std::optional<Deduction> ApplyRules(const Puzzle& puzzle, size_t target, const L
       ++blanks_in_column;
     }
   }
-  if (const uint8_t symbol = Excluded(in_row, columns, blanks_in_row)) {
-    return Deduction{3, symbol,
-                     in_row == 0 ? Rule::kRowWithThreeColumns : Rule::kRowWithTwoColumns};
-  }
+  if (const uint8_t symbol = Excluded(in_row, columns, blanks_in_row)) return Deduction{3, symbol};
   if (const uint8_t symbol = Excluded(in_column, rows, blanks_in_column)) {
-    return Deduction{3, symbol,
-                     in_column == 0 ? Rule::kColumnWithThreeRows : Rule::kColumnWithTwoRows};
+    return Deduction{3, symbol};
   }
   return std::nullopt;
 }

@@ -20,18 +20,18 @@ TEST(DeductionTest, OneVectorSettlesARowOrColumn) {
                "0000"
                "0000"
                "0000"),
-            (Deduction{1, 3, Rule::kRow}));
+            (Deduction{1, 3}));
   EXPECT_EQ(Of("5000"
                "4000"
                "2000"
                "3000"),
-            (Deduction{1, 1, Rule::kColumn}));
+            (Deduction{1, 1}));
   // The row is tried first.
   EXPECT_EQ(Of("5124"
                "1000"
                "2000"
                "4000"),
-            (Deduction{1, 3, Rule::kRow}));
+            (Deduction{1, 3}));
 }
 
 TEST(DeductionTest, TwoVectorsRelateRowAndColumn) {
@@ -44,12 +44,12 @@ TEST(DeductionTest, TwoVectorsRelateRowAndColumn) {
                "2503"
                "0000"
                "0000"),
-            (Deduction{2, 1, Rule::kRowAndColumn}));
+            (Deduction{2, 1}));
   EXPECT_EQ(Of("0400"
                "2500"
                "0300"
                "0000"),
-            (Deduction{2, 1, Rule::kRowAndColumn}));
+            (Deduction{2, 1}));
 }
 
 TEST(DeductionTest, ThreeVectorsRelateCrossingLines) {
@@ -58,23 +58,22 @@ TEST(DeductionTest, ThreeVectorsRelateCrossingLines) {
                "0020"
                "0002"
                "0000"),
-            (Deduction{3, 2, Rule::kRowWithTwoColumns}));
+            (Deduction{3, 2}));
   EXPECT_EQ(Of("5000"
                "0300"
                "0030"
                "0003"),
-            (Deduction{3, 3, Rule::kRowWithThreeColumns}));
+            (Deduction{3, 3}));
   EXPECT_EQ(Of("1000"
                "5000"
                "0200"
                "0020"),
-            (Deduction{3, 2, Rule::kColumnWithTwoRows}));
+            (Deduction{3, 2}));
   EXPECT_EQ(Of("5000"
                "0400"
                "0040"
-               "0004")
-                ->rule,
-            Rule::kRowWithThreeColumns);
+               "0004"),
+            (Deduction{3, 4}));
   EXPECT_EQ(Of("5001"
                "0300"
                "0030"
@@ -90,12 +89,12 @@ TEST(DeductionTest, ColumnIsTriedAfterTheRow) {
                "0300"
                "0030"
                "0003"),
-            (Deduction{3, 3, Rule::kRowWithTwoColumns}));
+            (Deduction{3, 3}));
   EXPECT_EQ(Of("5120"
                "0300"
                "0030"
                "0003"),
-            (Deduction{3, 3, Rule::kColumnWithThreeRows}));
+            (Deduction{3, 3}));
 }
 
 TEST(DeductionTest, TwoCluesAndOneBlankMatchNoRule) {

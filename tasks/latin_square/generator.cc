@@ -197,7 +197,6 @@ SolvedPuzzle TurnAndRename(const SolvedPuzzle& solved, int quarters,
   for (uint8_t& value : puzzle) {
     if (value != kBlank && value != kTarget) value = names[value - 1U];
   }
-  // Rotating and renaming keep the number of vectors but may exchange row and column.
   return {puzzle, Deduce(puzzle).value_or(solved.deduction)};
 }
 

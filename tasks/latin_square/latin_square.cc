@@ -80,11 +80,7 @@ absl::StatusOr<std::string> PathOf(const std::string& name) {
 
 absl::StatusOr<std::vector<SolvedPuzzle>> FromFile(const std::string& name) {
   ASSIGN_OR_RETURN(const std::string path, PathOf(name));
-  ASSIGN_OR_RETURN(const std::vector<FiledPuzzle> filed, ReadPuzzleFile(path));
-  std::vector<SolvedPuzzle> puzzles;
-  puzzles.reserve(filed.size());
-  for (const FiledPuzzle& puzzle : filed) puzzles.push_back(puzzle.solved);
-  return puzzles;
+  return ReadPuzzleFile(path);
 }
 
 class LatinSquareTask final : public PuzzleTask {
@@ -143,10 +139,8 @@ class LatinSquareTask final : public PuzzleTask {
 
   absl::StatusOr<Puzzles> MakePuzzles() const {
     Puzzles puzzles;
-    ASSIGN_OR_RETURN(std::vector<SolvedPuzzle> validation, Validation());
-    puzzles.validation = std::move(validation);
-    ASSIGN_OR_RETURN(std::vector<SolvedPuzzle> pool, Pool(puzzles.validation));
-    puzzles.pool = std::move(pool);
+    ASSIGN_OR_RETURN(puzzles.validation, Validation());
+    ASSIGN_OR_RETURN(puzzles.pool, Pool(puzzles.validation));
     return puzzles;
   }
 

@@ -46,12 +46,6 @@ size_t TargetCell(const Puzzle& puzzle) {
   return static_cast<size_t>(std::find(puzzle.begin(), puzzle.end(), kTarget) - puzzle.begin());
 }
 
-size_t NumberOfClues(const Puzzle& puzzle) {
-  return static_cast<size_t>(std::count_if(puzzle.begin(), puzzle.end(), [](uint8_t value) {
-    return value != kBlank && value != kTarget;
-  }));
-}
-
 Features::Features(const Puzzle& puzzle) {
   for (size_t cell = 0; cell < kCells; ++cell) {
     if (puzzle[cell] == kBlank) continue;

@@ -33,7 +33,6 @@ std::string FormatPuzzle(const Puzzle& puzzle);
 
 // Index of the cell that holds kTarget; kCells if none does.
 size_t TargetCell(const Puzzle& puzzle);
-size_t NumberOfClues(const Puzzle& puzzle);
 
 // Sets of cells: cell i is bit i.
 using CellSet = uint16_t;
@@ -67,30 +66,20 @@ class Features {
   int size_ = 0;         // number of cells that are not blank
 };
 
-// The rules, in the order of application.
-enum class Rule : uint8_t {
-  kRow,                  // the target's row holds the three other symbols
-  kColumn,               // its column holds them
-  kRowAndColumn,         // row and column together hold them
-  kRowWithTwoColumns,    // one clue in the row; the columns of its two blanks hold the symbol
-  kRowWithThreeColumns,  // no clue in the row; the columns of its three blanks hold the symbol
-  kColumnWithTwoRows,    // the same with rows and columns exchanged
-  kColumnWithThreeRows,  //
-};
-
 struct Deduction {
   // 1, 2 or 3. The puzzle's condition: "one-, two- and three-vector" (binary, ternary, quaternary).
   int vectors = 0;
   uint8_t symbol = 0;
-  Rule rule = Rule::kRow;
 
   bool operator==(const Deduction&) const = default;
 };
 
-// Applies the first rule that settles the target. Nullopt if no rule does, because the symbol is
-// ambiguous or needs a longer argument, or if the symbol already occurs in the target's row or
-// column. As in the published classifier of the Latin square task, no rule covers a row with two
-// clues and one other blank.
+// Applies the first rule that settles the target: its row holds the three other symbols, or its
+// column, or both together; the row has one clue or none, and the columns of its two or three
+// blanks hold the symbol; the same with rows and columns exchanged. Nullopt if no rule does,
+// because the symbol is ambiguous or needs a longer argument, or if the symbol already occurs in
+// the target's row or column. As in the published classifier of the Latin square task, no rule
+// covers a row with two clues and one other blank.
 std::optional<Deduction> Deduce(const Puzzle& puzzle);
 
 struct SolvedPuzzle {
@@ -100,25 +89,19 @@ struct SolvedPuzzle {
   bool operator==(const SolvedPuzzle&) const = default;
 };
 
-struct FiledPuzzle {
-  SolvedPuzzle solved;
-  // Mean human accuracy on this puzzle, 0 to 1, if the file has it.
-  std::optional<double> human_accuracy;
-};
-
 // Parses JSON in either of two layouts; ignores other keys.
-//   {"puzzles": [{"puzzle": "0040405210200030", "solution": 1, "vectors": 1,
-//                 "human_accuracy": 0.975}, ...]}         only "puzzle" is required
+//   {"puzzles": [{"puzzle": "0040405210200030", "solution": 1, "vectors": 1}, ...]}
+//                                                         only "puzzle" is required
 //   {"binary": [["2000500234001000", 4], ...], "ternary": [...], "quaternary": [...]}
 // Solutions and conditions are deduced. INVALID_ARGUMENT, with the entry's location, for an unknown
 // layout, an invalid or duplicate puzzle, a target that no rule settles, and a solution or
 // condition that contradicts the deduction. `name` is the file's name in messages.
-absl::StatusOr<std::vector<FiledPuzzle>> ParsePuzzleFile(absl::string_view text,
-                                                         absl::string_view name);
+absl::StatusOr<std::vector<SolvedPuzzle>> ParsePuzzleFile(absl::string_view text,
+                                                          absl::string_view name);
 
 // ParsePuzzleFile for a file. Returns the error of reading it; FAILED_PRECONDITION if it is
 // not a regular file or exceeds 64 MiB.
-absl::StatusOr<std::vector<FiledPuzzle>> ReadPuzzleFile(const std::string& path);
+absl::StatusOr<std::vector<SolvedPuzzle>> ReadPuzzleFile(const std::string& path);
 
 }  // namespace lengthwise::tasks::latin_square
 

@@ -14,7 +14,7 @@ std::string Problem(absl::string_view text) {
   return std::string(ParsePuzzleFile(text, "set.json").status().message());
 }
 
-TEST(PuzzleFileTest, ReadsPuzzlesWithHumanAccuracy) {
+TEST(PuzzleFileTest, ReadsPuzzlesAndIgnoresOtherKeys) {
   const auto puzzles = ParsePuzzleFile(
       R"({"what": "two", "puzzles": [
         {"id": 0, "puzzle": "0040405210200030", "solution": 1, "vectors": 1,
@@ -23,11 +23,9 @@ TEST(PuzzleFileTest, ReadsPuzzlesWithHumanAccuracy) {
       "set.json");
   ASSERT_TRUE(puzzles.ok()) << puzzles.status();
   ASSERT_EQ(puzzles->size(), 2U);
-  EXPECT_EQ(FormatPuzzle((*puzzles)[0].solved.puzzle), "0040405210200030");
-  EXPECT_EQ((*puzzles)[0].solved.deduction.symbol, 1);
-  EXPECT_EQ((*puzzles)[0].human_accuracy, 0.975);
-  EXPECT_EQ((*puzzles)[1].solved.deduction, (Deduction{3, 3, Rule::kRowWithTwoColumns}));
-  EXPECT_EQ((*puzzles)[1].human_accuracy, std::nullopt);
+  EXPECT_EQ(FormatPuzzle((*puzzles)[0].puzzle), "0040405210200030");
+  EXPECT_EQ((*puzzles)[0].deduction.symbol, 1);
+  EXPECT_EQ((*puzzles)[1].deduction, (Deduction{3, 3}));
 }
 
 TEST(PuzzleFileTest, ReadsListsByCondition) {
@@ -36,8 +34,8 @@ TEST(PuzzleFileTest, ReadsListsByCondition) {
       "set.json");
   ASSERT_TRUE(puzzles.ok()) << puzzles.status();
   ASSERT_EQ(puzzles->size(), 2U);
-  EXPECT_EQ((*puzzles)[0].solved.deduction.vectors, 1);
-  EXPECT_EQ((*puzzles)[1].solved.deduction.vectors, 3);
+  EXPECT_EQ((*puzzles)[0].deduction.vectors, 1);
+  EXPECT_EQ((*puzzles)[1].deduction.vectors, 3);
 }
 
 TEST(PuzzleFileTest, ErrorsNameFileAndPlace) {
@@ -60,8 +58,6 @@ TEST(PuzzleFileTest, RefusesContradictions) {
               HasSubstr("no rule of one, two or three vectors"));
   EXPECT_THAT(Problem(R"({"binary": [["2000500234001000", 4], ["2000500234001000", 4]]})"),
               HasSubstr("binary[1]: 2000500234001000 occurs twice"));
-  EXPECT_THAT(Problem(R"({"puzzles": [{"puzzle": "2000500234001000", "human_accuracy": 97}]})"),
-              HasSubstr("human_accuracy 97"));
 }
 
 TEST(PuzzleFileTest, AbsentFileIsNotFound) {

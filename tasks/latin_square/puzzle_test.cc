@@ -15,7 +15,6 @@ TEST(PuzzleTest, IsSixteenDigitsRowByRow) {
   EXPECT_EQ(puzzle, (Puzzle{5, 2, 4, 1, 0, 1, 0, 0, 2, 4, 1, 0, 1, 3, 2, 4}));
   EXPECT_EQ(FormatPuzzle(puzzle), "5241010024101324");
   EXPECT_EQ(TargetCell(puzzle), 0U);
-  EXPECT_EQ(NumberOfClues(puzzle), 11U);
 }
 
 TEST(PuzzleTest, NamesTheMistakeInOtherText) {
