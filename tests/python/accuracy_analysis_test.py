@@ -1,12 +1,14 @@
 """Analyses of final accuracies and losses: under noise, over seeds, in time and by scale."""
+import inspect
 import math
 import unittest
 
 from analysis_fixture import EXPERIMENT, FAILURE, USAGE, AnalysisTest
 from lengthwise import published
 from lengthwise._proto import catalogue_service_pb2, event_pb2, experiment_service_pb2
-from lengthwise.analyses import loss_ratios, trial_sets
-from lengthwise.errors import LengthwiseError
+from lengthwise.analyses import Analyses, loss_ratios, report, trial_sets
+from lengthwise.commands import DEFINITIONS
+from lengthwise.errors import LengthwiseError, UsageError
 from lengthwise.plots import data
 
 
@@ -166,6 +168,14 @@ class SeedsTest(AnalysisTest):
         self.assertAlmostEqual(at_length["t"][0], 3, 9)
         with self.assertRaises(LengthwiseError):
             self.analyses(EXPERIMENT).t_test(reference="ground")
+
+    def test_a_notebook_has_every_analysis_with_its_options(self):
+        for name in DEFINITIONS["analyze"]["analyses"]:
+            method, analysis = getattr(Analyses, name), getattr(report, name)
+            self.assertEqual(method.__doc__, analysis.__doc__)
+            self.assertEqual(list(inspect.signature(method).parameters), list(inspect.signature(analysis).parameters))
+        with self.assertRaisesRegex(UsageError, "^length: got 'x', expected a whole number$"):
+            Analyses([]).t_test("ground", length="x")
 
     # As made by a loop of `lengthwise evaluate` over an experiment's trials.
     def test_several_experiments_are_analyzed_as_one(self):

@@ -1,7 +1,11 @@
-"""Tables of `lengthwise analyze` and notebooks: for each analysis, a function from trials to a table with remarks."""
+"""Tables of `lengthwise analyze` and notebooks: for each analysis, a function from trials to a table with remarks.
+
+Its options are those of the command and of the method of `Analyses`.
+"""
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -13,6 +17,7 @@ from lengthwise.analyses import (
     attention_similarity,
     encoding_distance,
     human_comparison,
+    latin_square,
     noise_curves,
     seed_comparison,
 )
@@ -193,12 +198,11 @@ def find_cosines(key: str, measure: str) -> PublishedTable:
     return table
 
 
-def attention(
-    subject: Subject, reference: str, measure: str = "cosine", published: PublishedTable | None = None
-) -> AnalysisReport:
-    """Attention maps beside those of the encoding `reference`, by an AttentionMeasure ("cosine" or "js"). `published`: with
-    a table's values beside the measured ones (find_cosines).
+def attention(subject: Subject, reference: str, measure: str = "cosine", compare: str = "") -> AnalysisReport:
+    """Similarity of attention maps to those of the encoding `reference`: the "cosine" of all probabilities, or "js", the
+    Jensen-Shannon divergence. `compare`: adds a published table such as "lst_pe_init/table_3".
     """
+    published = find_cosines(compare, measure) if compare else None
     kind = AttentionMeasure(measure)
     comparison = attention_similarity.compare(subject, reference, kind)
     cosine = kind is AttentionMeasure.COSINE
@@ -273,7 +277,7 @@ def _list(names: Sequence[str]) -> str:
 
 
 def attention_matrix(subject: Subject, measure: str = "cosine") -> AnalysisReport:
-    """Attention maps of any two encodings: a column for each in the table, a record for each pair."""
+    """Similarity of the attention maps of every two encodings: a column for each in the table, a record for each pair."""
     kind = AttentionMeasure(measure)
     matrix = attention_similarity.compare_all(subject, kind)
     cosine = kind is AttentionMeasure.COSINE
@@ -295,7 +299,7 @@ def attention_matrix(subject: Subject, measure: str = "cosine") -> AnalysisRepor
 
 
 def ground_truth(subject: Subject) -> AnalysisReport:
-    """Share of attention on the cells that determine a puzzle's answer."""
+    """Share of attention on the cells that determine a puzzle's answer, by layer and number of vectors."""
     rows = ground_truth_attention.compare(subject)
     layers = max(len(row.layers) for row in rows)
     # In records a row for each layer and length.
@@ -328,7 +332,7 @@ def ground_truth(subject: Subject) -> AnalysisReport:
 
 
 def encodings(subject: Subject, reference: str) -> AnalysisReport:
-    """Distance of learned tables from the fixed encoding `reference`, a label or a name of the catalogue."""
+    """Distance of learned position tables from a fixed encoding: a label, "sin_cos" or "sin_cos_2d"."""
     distances = encoding_distance.measure(subject, find_fixed(subject, reference))
     of_sets: dict[TrialSet, list[EncodingDistance]] = {}
     for model in distances.models:
@@ -358,7 +362,7 @@ def encodings(subject: Subject, reference: str) -> AnalysisReport:
 
 
 def noise(subject: Subject) -> AnalysisReport:
-    """Accuracy by the noise on the embeddings of tokens."""
+    """Accuracy when noise is added to the embeddings of tokens, by its standard deviation."""
     curves = noise_curves.curves(subject)
     deviations = sorted({deviation for curve in curves for deviation in curve.accuracies})
     # Records have a row for each deviation, so that their columns do not depend on the deviations.
@@ -380,8 +384,9 @@ def noise(subject: Subject) -> AnalysisReport:
     return report
 
 
-def humans(subject: Subject, people: Mapping[str, float]) -> AnalysisReport:
-    """Puzzle by puzzle beside people's accuracies (latin_square.read_human_accuracies)."""
+def humans(subject: Subject, file: str | os.PathLike[str]) -> AnalysisReport:
+    """Puzzle by puzzle beside people's accuracies: {"puzzles": [{"puzzle": ..., "human_accuracy": ...}, ...]}."""
+    people = latin_square.read_human_accuracies(file)
 
     def mean(values: Sequence[float]) -> Cell:
         return percent_cell(float(numpy.mean(values)) if values else None)
@@ -403,9 +408,9 @@ def humans(subject: Subject, people: Mapping[str, float]) -> AnalysisReport:
     return report
 
 
-def t_test(subject: Subject, reference: str, length: int = 0) -> AnalysisReport:
-    """Each encoding against `reference`, seed by seed. `length`: the scores at this evaluated length; 0: the mean over the
-    lengths that training did not show.
+def t_test(subject: Subject, reference: str, length: int | None = None) -> AnalysisReport:
+    """Paired t-tests of each encoding against `reference`, seed by seed. Tested is the mean over the lengths that training
+    did not show, or the score at one evaluated `length`. "adjusted_p_value" is Holm's, for the number of encodings.
     """
     if length:
         subject = at_length(subject, length)
@@ -434,7 +439,7 @@ def t_test(subject: Subject, reference: str, length: int = 0) -> AnalysisReport:
     table.add("difference_low", _INTERVAL, difference("low", "high"))
     table.add("difference_high", "", difference("high"))
     report = AnalysisReport(
-        f"Paired t-tests of {reference} against the other encodings, seed by seed: {_tested_score(subject, length)}",
+        f"Paired t-tests of {reference} against the other encodings, seed by seed: {_tested_score(subject, length or 0)}",
         table,
     )
     if not by_loss:
@@ -475,9 +480,9 @@ def _unpaired_remark(comparisons: Sequence[seed_comparison.SeedComparison], refe
     ]
 
 
-def carries(subject: Subject, length: int = 0) -> AnalysisReport:
-    """Errors of sums with and without a carry. `length`: digits; 0: the largest that all sets have."""
-    rows = carry_errors.measure(subject, length)
+def carries(subject: Subject, length: int | None = None) -> AnalysisReport:
+    """Errors of sums with and without a carry, by place. `length`: digits, by default the largest that all sets have."""
+    rows = carry_errors.measure(subject, length or 0)
     # In records a row for each place.
     in_records = [
         "digits", "place", "base_rate", "first_wrong_with_carry", "first_wrong_without_carry", "accuracy_with_carry",
@@ -512,9 +517,11 @@ def _percents(interval: tuple[float, float] | None) -> str:
     return f"{100 * interval[0]:.1f} to {100 * interval[1]:.1f}" if interval else "–"
 
 
-def carry_chains(subject: Subject, length: int = 0) -> AnalysisReport:
-    """Accuracy of digits by length of the carry chain. `length`: digits; 0: the largest that all sets have."""
-    rows = carry_errors.measure_chains(subject, length)
+def carry_chains(subject: Subject, length: int | None = None) -> AnalysisReport:
+    """Accuracy of digits by length of the carry chain into them, with the chain's base rate. `length`: digits, by default
+    the largest that all sets have.
+    """
+    rows = carry_errors.measure_chains(subject, length or 0)
     # Each with a distance that some carry came.
     chains = [(row, int(distance)) for row in rows for distance in numpy.flatnonzero(row.places)]
     table = AnalysisTable(chains, lambda chain: chain[0].of)
@@ -541,7 +548,7 @@ def carry_chains(subject: Subject, length: int = 0) -> AnalysisReport:
 
 
 def speed(subject: Subject, accuracy: float = 0.9) -> AnalysisReport:
-    """Steps a second, and seconds of training until the accuracy on unseen lengths was above `accuracy`, 0 to 1."""
+    """Steps per second, and seconds of training until the accuracy on unseen lengths is above `accuracy`, 0 to 1."""
     rows = speeds.measure(subject, accuracy)
     unseen = subject.unseen("lengths not seen in training")
     tables = [table for table in published_tables.tables() if table.quantity is Quantity.STEPS_PER_SECOND]
@@ -592,10 +599,11 @@ def _trained_as(table: PublishedTable, one: TrialSet) -> bool:
     return bool(f"{lengths.min}..{lengths.max}" == wanted)
 
 
-def loss_ratios(subject: Subject, reference: str, published: PublishedTable | None = None) -> AnalysisReport:
-    """Ratio of the losses of the network `reference` to the others', beyond the range of training. `published`: a table of
-    losses to show beside them (find_losses).
+def loss_ratios(subject: Subject, reference: str, compare: str = "") -> AnalysisReport:
+    """Ratio of the losses of the network `reference` to the others', by scale beyond the range of training. `compare`: adds
+    a published table such as "positional_attention/figure_2".
     """
+    published = find_losses(compare) if compare else None
     rows = ratios.compare(subject, reference, published)
     # In records a row for each scale.
     in_records = ["scale", "loss", "reference_loss", "ratio", *(["published_ratio"] if published else []), "models"]

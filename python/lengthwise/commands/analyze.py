@@ -2,10 +2,11 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
 from lengthwise.command_line import SUCCESS, Output, connect
 from lengthwise.rendering import BOLD, wrap
+
+_OPTIONS = ("reference", "measure", "length", "accuracy", "compare", "file")
 
 
 def run(arguments: argparse.Namespace, output: Output) -> int:
@@ -14,14 +15,14 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     from lengthwise.plots import data
 
     given = vars(arguments)
-    options: dict[str, Any] = {name: given[name] for name in ("reference", "measure", "length", "accuracy") if name in given}
+    options = {name: given[name] for name in _OPTIONS if name in given}
     # Mistakes that can be found without a server.
     if given.get("compare"):
         of_losses = arguments.analysis == "loss_ratios"
         key = arguments.compare
-        options["published"] = report.find_losses(key) if of_losses else report.find_cosines(key, arguments.measure)
+        report.find_losses(key) if of_losses else report.find_cosines(key, arguments.measure)
     if "file" in given:
-        options["people"] = latin_square.read_human_accuracies(arguments.file)
+        latin_square.read_human_accuracies(arguments.file)
     with connect(arguments) as connection:
         subject = subject_of(data.fetch(connection, arguments.experiments, select=arguments.select))
         found: report.AnalysisReport = getattr(report, arguments.analysis)(subject, **options)
