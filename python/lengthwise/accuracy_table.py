@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from lengthwise.queries import Summary
-from lengthwise.rendering import Align, Cell, Column, Group, Table, format_exact
+from lengthwise.rendering import Align, Cell, Column, Table, format_exact
 
 # A point of the grid, seeds aside: trials that differ only in their seeds.
 Row = Summary.Cell
@@ -152,33 +152,30 @@ def as_table(summary: Summary, width: int) -> Table:
         seen_room = min(max(1, math.floor(room * min(max(share, 0.25), 0.5) + 0.5)), 5)
 
     columns = [name.column for name in names]
-    groups: list[Group] = []
     # For each column, the lengths that it averages, or the score that is a mean of all.
     values: list[list[int] | Score] = []
 
     def add_side(side: list[int], most: int, mean: Score, title: str, alone: str) -> None:
         if not side:
             return
-        first = len(columns)
         of_side = group_lengths(side, most)
+        title = title if len(of_side) > 1 else alone
         # One group is the mean, which is not said twice.
         for number, group in enumerate(of_side):
             values.append(group if len(of_side) > 1 else mean)
             name = str(group[0]) if len(group) == 1 else f"{group[0]}–{group[-1]}"
-            columns.append(Column(name, Align.RIGHT, rule_before=number == 0))
+            columns.append(Column(name, Align.RIGHT, rule_before=number == 0, group=title))
         if len(of_side) > 1:
             values.append(mean)
-            columns.append(Column("mean", Align.RIGHT))
-        more = int(with_deviation and side is unseen)
-        groups.append(Group(title if len(of_side) > 1 else alone, first, len(columns) - 1 + more))
+            columns.append(Column("mean", Align.RIGHT, group=title))
 
     # A narrow column, if all of them are of training.
     alone = "seen" if heading.seen == "seen in training" else heading.seen
     add_side(seen, seen_room, mean_of(summary, "seen"), heading.seen, alone)
     add_side(unseen, max(1, room - seen_room), mean_of(summary, "unseen"), heading.unseen, heading.unseen)
     if with_deviation:
-        columns.append(Column("±", Align.RIGHT))
-    table = Table(columns, groups)
+        columns.append(Column("±", Align.RIGHT, group=columns[-1].group))
+    table = Table(columns)
     for number, row in enumerate(rows):
         cells, by_length = [Cell(name.texts[number]) for name in names], _scores(summary, row)
         for value in values:

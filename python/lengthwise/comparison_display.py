@@ -15,12 +15,10 @@ from lengthwise.rendering import (
     Align,
     Cell,
     Column,
-    Group,
     Palette,
     Records,
     Table,
     counted,
-    display_width,
     escape_latex,
     escape_markdown,
     format_count,
@@ -377,14 +375,13 @@ class _Layout:
         chance = [f"{row.random_accuracy:g}"] if self._has_chance else []
         return [*([level] if self._has_levels else []), title, *chance]
 
-    def side_by_side(self, columns: list[int], stars: bool) -> Table:
+    def side_by_side(self, stars: bool) -> Table:
         """Three columns for each encoding. A star marks the best if bold text is not available."""
-        heads, groups = self._heads(), []
-        difference = Column("ratio" if self.table.quantity is Quantity.LOSS else "Δ", Align.RIGHT)
-        for c in columns:
-            groups.append(Group(self.table.columns[c].label, len(heads), len(heads) + 2))
-            heads += [Column("here", Align.RIGHT, rule_before=True), Column("paper", Align.RIGHT), difference]
-        rendered = Table(heads, groups)
+        heads = self._heads()
+        names = "here", "paper", "ratio" if self.table.quantity is Quantity.LOSS else "Δ"
+        for label in (self.table.columns[c].label for c in self.columns):
+            heads += [Column(name, Align.RIGHT, rule_before=name == "here", group=label) for name in names]
+        rendered = Table(heads)
 
         def mark(text: str, best: bool) -> str:
             # Numbers stay aligned even if one has a star.
@@ -393,7 +390,7 @@ class _Layout:
         quantity = self.table.quantity
         for i, r in enumerate(self.rows):
             cells = self._begin_row(rendered, i)
-            for c in columns:
+            for c in self.columns:
                 cell = self.comparison.cells[r][c]
                 here = mark(_here(cell, quantity), cell.best_measured)
                 paper = mark(_value(cell.published, quantity), cell.best_published)
@@ -402,16 +399,6 @@ class _Layout:
                 cells.append(Cell(_difference(cell, quantity), DIM))
             rendered.add_row(cells)
         return rendered
-
-    def blocks(self, width: int) -> list[list[int]]:
-        """The columns cut into the fewest blocks of nearly equal size of which all fit."""
-        n = len(self.columns)
-        for count in range(1, n + 1):
-            blocks = [self.columns[n * b // count : n * (b + 1) // count] for b in range(count)]
-            texts = [self.side_by_side(block, True).render(width, Palette(False)) for block in blocks]
-            if count == n or all(display_width(line) <= width for text in texts for line in text.splitlines()):
-                return blocks
-        return []
 
     def one_cell_each(self) -> Table:
         columns = [Column(self.table.columns[c].label, Align.RIGHT) for c in self.columns]
@@ -435,8 +422,7 @@ def write_terminal(comparison: Comparison, whole_table: bool, width: int, palett
     out.write(palette(BOLD, heading(comparison)) + "\n")
     layout = _Layout(comparison, whole_table)
     if layout.rows:
-        for block in layout.blocks(width):
-            out.write("\n" + layout.side_by_side(block, True).render(width, palette))
+        out.write("\n" + layout.side_by_side(stars=True).render(width, palette, in_parts=True))
     out.write("\n")
     for remark in remarks(comparison, "*", whole_table):
         out.write(wrap(remark, width, 2) + "\n")
@@ -453,14 +439,13 @@ def write_markdown(comparison: Comparison, whole_table: bool, out: TextIO) -> No
 
 def html_table(comparison: Comparison) -> str:
     """One table element with columns for measured, published and difference."""
-    layout = _Layout(comparison, False)
-    return layout.side_by_side(layout.columns, False).render_html()
+    return _Layout(comparison, False).side_by_side(stars=False).render_html()
 
 
 def write_latex(comparison: Comparison, whole_table: bool, out: TextIO) -> None:
     """A table environment for booktabs, the remarks in its caption."""
-    layout = _Layout(comparison, whole_table)
-    out.write("\\begin{table}\n\\centering\n" + layout.side_by_side(layout.columns, False).render_latex())
+    table = _Layout(comparison, whole_table).side_by_side(stars=False)
+    out.write(f"\\begin{{table}}\n\\centering\n{table.render_latex()}")
     sentences = [heading(comparison), *remarks(comparison, "bold", whole_table)]
     out.write(f"\\caption{{{' '.join(map(escape_latex, sentences))}}}\n\\end{{table}}\n")
 

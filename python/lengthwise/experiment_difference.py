@@ -9,7 +9,7 @@ from google.protobuf.message import Message
 from lengthwise._proto import experiment_service_pb2, specification_pb2
 from lengthwise.accuracy_table import format_row, score_of
 from lengthwise.protocol import flatten, format_parameter
-from lengthwise.rendering import BOLD, DIM, Align, Cell, Column, Group, Records, Table, Value, format_exact
+from lengthwise.rendering import BOLD, DIM, Align, Cell, Column, Records, Table, Value, format_exact
 
 Component = specification_pb2.Component
 Specification = specification_pb2.ExperimentSpecification
@@ -170,12 +170,11 @@ def as_table(
     columns = [Column("task", shrinks_to=8)]
     columns += [Column("network", shrinks_to=8)] * networks + [Column("encoding", shrinks_to=12)]
     columns += [Column("rate", Align.RIGHT)] * rates
-    groups = []
     for name, losses in zip((first, second), by_loss):
-        groups.append(Group(name, len(columns), len(columns) + 1))
-        columns += [Column("unseen" if losses else "unseen %", Align.RIGHT, rule_before=True), Column("n", Align.RIGHT)]
+        unseen = "unseen" if losses else "unseen %"
+        columns += [Column(unseen, Align.RIGHT, rule_before=True, group=name), Column("n", Align.RIGHT, group=name)]
     columns.append(Column("Δ", Align.RIGHT, rule_before=True))
-    table = Table(columns, groups)
+    table = Table(columns)
     for pair in pairs:
         task, network, encoding, rate = pair.key
         cells: list[Cell | str] = [task, *([network] * networks), encoding, *([format_exact(rate)] * rates)]

@@ -189,6 +189,8 @@ class Column:
     rule_before: bool = False
     # May be cut down to this many columns when the table does not fit; 0: never.
     shrinks_to: int = 0
+    # The heading above it and its neighbours of the same group, up to the next rule.
+    group: str = ""
 
 
 @dataclass(frozen=True)
@@ -199,21 +201,11 @@ class Cell:
     best: bool = False
 
 
-@dataclass(frozen=True)
-class Group:
-    """A heading above the columns `first` to `last`, both included."""
-
-    header: str
-    first: int
-    last: int
-
-
 class Table:
     """Columns two spaces apart, a bold header, a rule below it, and vertical rules on request."""
 
-    def __init__(self, columns: Sequence[Column], groups: Sequence[Group] = ()) -> None:
+    def __init__(self, columns: Sequence[Column]) -> None:
         self.columns = list(columns)
-        self._groups = {group.first: group for group in groups}
         self.rows: list[list[Cell]] = []
         self._rules: set[int] = set()
 
@@ -230,15 +222,20 @@ class Table:
             return ""
         return " │ " if self.columns[index].rule_before else "  "
 
+    def _room(self, widths: list[int], columns: Sequence[int]) -> int:
+        """Of neighbouring columns."""
+        return sum(widths[c] for c in columns) + sum(len(self._gap(c)) for c in columns[1:])
+
     def _widths(self, width: int) -> list[int]:
         widths = [
             max([display_width(column.header), *(display_width(row[c].text) for row in self.rows)])
             for c, column in enumerate(self.columns)
         ]
-        for group in self._groups.values():
-            if group.first == group.last:
-                widths[group.first] = max(widths[group.first], display_width(group.header))
-        total = sum(widths) + sum(len(self._gap(c)) for c in range(len(widths)))
+        spans = self._spans()
+        for first, *others in spans:
+            if not others:
+                widths[first] = max(widths[first], display_width(self.columns[first].group))
+        total = self._room(widths, range(len(widths)))
         while 0 < width < total:
             may = [c for c, column in enumerate(self.columns) if 0 < column.shrinks_to < widths[c]]
             if not may:
@@ -246,38 +243,38 @@ class Table:
             widths[max(may, key=lambda c: (widths[c], -c))] -= 1
             total -= 1
         # The name of a group may be wider than its columns. It is cut only if there is no room.
-        for group in self._groups.values():
-            gaps = sum(len(self._gap(c)) for c in range(group.first + 1, group.last + 1))
-            lacking = display_width(group.header) - sum(widths[group.first : group.last + 1]) - gaps
+        for span in spans:
+            lacking = display_width(self.columns[span[0]].group) - self._room(widths, span)
             if lacking > 0 and (width <= 0 or total + lacking <= width):
-                widths[group.last] += lacking
+                widths[span[-1]] += lacking
                 total += lacking
         return widths
 
-    def _spans(self) -> list[tuple[Group | None, int, int]]:
-        """The groups and, between them, single columns: first column and how many."""
-        spans: list[tuple[Group | None, int, int]] = []
-        c = 0
-        while c < len(self.columns):
-            group = self._groups.get(c)
-            count = group.last - group.first + 1 if group else 1
-            spans.append((group, c, count))
-            c += count
+    def _spans(self) -> list[list[int]]:
+        """The columns of each group and, between them, single ones."""
+        spans: list[list[int]] = []
+        for c, column in enumerate(self.columns):
+            if c and column.group and column.group == self.columns[c - 1].group and not column.rule_before:
+                spans[-1].append(c)
+            else:
+                spans.append([c])
         return spans
 
     def _parts(self, widths: list[int], width: int) -> list[list[int]]:
-        """The columns of each of the tables that a table too wide is printed as. All begin with its names, the columns that
-        are aligned left before the first one that is not.
+        """The columns of each of the tables that a table too wide is printed as. All begin with its names, the columns before
+        the first group or, without groups, before the first one that is not aligned left.
         """
-        names = next((c for c, column in enumerate(self.columns) if column.align is not Align.LEFT), len(widths))
+        grouped = any(column.group for column in self.columns)
+        others = (c for c, one in enumerate(self.columns) if (one.group if grouped else one.align is not Align.LEFT))
+        names = next(others, len(widths))
         room = width - sum(widths[:names]) - 2 * max(0, names - 1)
         # What stays together if a part has room for it: groups, and in the first place what is between two rules.
         between: list[list[list[int]]] = []
-        for _, c, count in self._spans():
-            if c >= names:
-                if not between or self.columns[c].rule_before:
+        for span in self._spans():
+            if span[0] >= names:
+                if not between or self.columns[span[0]].rule_before:
                     between.append([])
-                between[-1].append([*range(c, c + count)])
+                between[-1].append(span)
 
         def needed(groups: list[list[int]]) -> int:
             return sum(widths[c] + len(self._gap(c)) for group in groups for c in group)
@@ -294,13 +291,7 @@ class Table:
         return parts
 
     def _selected(self, columns: Sequence[int]) -> Table:
-        places = {c: place for place, c in enumerate(columns)}
-        groups = [
-            Group(group.header, places[group.first], places[group.last])
-            for group in self._groups.values()
-            if group.first in places
-        ]
-        part = Table([self.columns[c] for c in columns], groups)
+        part = Table([self.columns[c] for c in columns])
         part.rows = [[row[c] for c in columns] for row in self.rows]
         part._rules = self._rules
         return part
@@ -318,17 +309,17 @@ class Table:
         `in_parts`, a table that is still wider is printed in parts, one below the other.
         """
         widths = self._widths(width)
-        if in_parts and 0 < width < sum(widths) + sum(len(self._gap(c)) for c in range(len(widths))):
+        if in_parts and 0 < width < self._room(widths, range(len(widths))):
             parts = self._parts(widths, width)
             if len(parts) > 1:
                 return "\n".join(self._selected(part).render(width, palette) for part in parts)
         lines: list[str] = []
-        if self._groups:
+        if any(column.group for column in self.columns):
             line = ""
-            for group, c, count in self._spans():
-                span = sum(widths[c : c + count]) + sum(len(self._gap(i)) for i in range(c + 1, c + count))
-                head = truncate(group.header, span) if group else ""
-                line += self._gap(c) + palette(DIM, head) + " " * (span - display_width(head))
+            for span in self._spans():
+                room = self._room(widths, span)
+                head = truncate(self.columns[span[0]].group, room)
+                line += self._gap(span[0]) + palette(DIM, head) + " " * (room - display_width(head))
             lines.append(line)
         crossings = ["" if c == 0 else "─┼─" if column.rule_before else "──" for c, column in enumerate(self.columns)]
         rule = palette(DIM, "".join(crossing + "─" * width for crossing, width in zip(crossings, widths)))
@@ -340,10 +331,7 @@ class Table:
 
     def render_markdown(self) -> str:
         """A table of GitHub's Markdown. A group's name stands in the heads of its columns; rules are left out."""
-        heads = []
-        for group, c, count in self._spans():
-            for column in self.columns[c : c + count]:
-                heads.append(escape_markdown(f"{group.header} {column.header}" if group else column.header))
+        heads = [escape_markdown(f"{one.group} {one.header}" if one.group else one.header) for one in self.columns]
         rule = ["---:" if column.align is Align.RIGHT else "---" for column in self.columns]
         text = f"| {' | '.join(heads)} |\n| {' | '.join(rule)} |\n"
         for row in self.rows:
@@ -361,11 +349,12 @@ class Table:
 
         out = io.StringIO()
         out.write("<table>\n<thead>\n")
-        if self._groups:
+        if any(column.group for column in self.columns):
             out.write("<tr>")
-            for group, c, count in self._spans():
-                ruled = ' class="ruled"' if self.columns[c].rule_before else ""
-                out.write(f'<th colspan="{count}"{ruled}>{escape_html(group.header) if group else ""}</th>')
+            for span in self._spans():
+                first = self.columns[span[0]]
+                ruled = ' class="ruled"' if first.rule_before else ""
+                out.write(f'<th colspan="{len(span)}"{ruled}>{escape_html(first.group)}</th>')
             out.write("</tr>\n")
         heads = (f'<th scope="col"{look(c)}>{escape_html(column.header)}</th>' for c, column in enumerate(self.columns))
         out.write(f"<tr>{''.join(heads)}</tr>\n</thead>\n<tbody>\n")
@@ -382,12 +371,13 @@ class Table:
         """A tabular environment for the booktabs package."""
         alignment = "".join(column.align.value for column in self.columns)
         lines = ["% \\usepackage{booktabs}", f"\\begin{{tabular}}{{{alignment}}}", "\\toprule"]
-        if self._groups:
+        if any(column.group for column in self.columns):
             heads, rules = [], []
-            for group, c, count in self._spans():
-                heads.append(f"\\multicolumn{{{count}}}{{c}}{{{escape_latex(group.header)}}}" if group else "")
+            for span in self._spans():
+                group = self.columns[span[0]].group
+                heads.append(f"\\multicolumn{{{len(span)}}}{{c}}{{{escape_latex(group)}}}" if group else "")
                 if group:
-                    rules.append(f"\\cmidrule(lr){{{c + 1}-{c + count}}}")
+                    rules.append(f"\\cmidrule(lr){{{span[0] + 1}-{span[-1] + 1}}}")
             lines += [" & ".join(heads) + " \\\\", " ".join(rules)]
         lines += [" & ".join(escape_latex(column.header) for column in self.columns) + " \\\\", "\\midrule"]
         for r, row in enumerate(self.rows):

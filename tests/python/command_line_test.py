@@ -67,6 +67,22 @@ class RenderingTest(unittest.TestCase):
         self.assertEqual(table.render(21, rendering.Palette(False), in_parts=True).count("name"), 1)
         self.assertEqual(table.render(20, rendering.Palette(False)).count("name"), 1)
 
+    def test_groups_end_at_rules_and_names_stand_in_every_part(self):
+        right = rendering.Align.RIGHT
+        heads = [rendering.Column(name, right, rule_before=name == "here", group="e-1") for name in ("here", "n")]
+        table = rendering.Table([rendering.Column("name"), rendering.Column("rate", right), *heads, *heads])
+        table.add_row(["first", "1", "22", "3", "44", "5"])
+        self.assertEqual(
+            table.render(0, rendering.Palette(False)),
+            "            │ e-1     │ e-1\n"
+            "name   rate │ here  n │ here  n\n"
+            "────────────┼─────────┼────────\n"
+            "first     1 │   22  3 │   44  5\n",
+        )
+        parts = table.render(25, rendering.Palette(False), in_parts=True).split("\n\n")
+        self.assertEqual([part.count("name   rate │ here  n\n") for part in parts], [1, 1])
+        self.assertEqual(table.render_html().count('<th colspan="2" class="ruled">e-1</th>'), 2)
+
     def test_colours_do_not_move_columns(self):
         table = rendering.Table([rendering.Column("a"), rendering.Column("b", rendering.Align.RIGHT)])
         table.add_row([rendering.Cell("x", rendering.GREEN), rendering.Cell("y", rendering.BOLD)])

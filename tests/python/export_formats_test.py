@@ -25,7 +25,7 @@ from lengthwise.errors import LengthwiseError, NotFoundError
 from lengthwise.exports import output
 from lengthwise.exports.output import Kind, Output
 from lengthwise.exports.tables import short_floats
-from lengthwise.rendering import Column, Group, Palette, Table
+from lengthwise.rendering import Column, Palette, Table
 
 FIRST = "experiments/e-1/trials/bucket_sort-none"
 SECOND = "experiments/e-1/trials/bucket_sort-sin_cos"
@@ -944,7 +944,7 @@ class AccuracyTableTest(unittest.TestCase):
         self.assertIn("\nrandomized │  90.0  80.0  85.0 │    –  70.0  75.0\n", self.table(80))
 
     def test_group_is_named_in_full_if_there_is_room(self):
-        table = Table([Column("5"), Column("10"), Column("15")], [Group("seen in training", 0, 1)])
+        table = Table([Column("5", group="seen in training"), Column("10", group="seen in training"), Column("15")])
         table.add_row(["1", "2", "3"])
         self.assertIn("seen in training", table.render(0, Palette(False)))
         self.assertIn("seen…\n", table.render(9, Palette(False)))
