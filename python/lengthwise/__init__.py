@@ -16,70 +16,52 @@ from typing import TYPE_CHECKING, Any
 from lengthwise.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from lengthwise.client import Client
-    from lengthwise.errors import FieldViolation, LengthwiseError, NotFoundError, UnavailableError
-    from lengthwise.events import (
-        Answer,
-        AttentionMap,
-        Checkpoint,
-        Event,
-        LengthAccuracies,
-        LogLine,
-        Outcome,
-        Progress,
-        Projection,
-        SequenceScores,
-        StateChange,
-        TrainingPoints,
-        WrongAnswer,
-    )
-    from lengthwise.experiment import Experiment, TrialCounts
-    from lengthwise.local_run import run
-    from lengthwise.trial import Trial
-
-__all__ = [
-    "Answer",
-    "AttentionMap",
-    "Checkpoint",
-    "Client",
-    "Event",
-    "Experiment",
-    "FieldViolation",
-    "LengthAccuracies",
-    "LengthwiseError",
-    "LogLine",
-    "NotFoundError",
-    "Outcome",
-    "Progress",
-    "Projection",
-    "SequenceScores",
-    "StateChange",
-    "TrainingPoints",
-    "Trial",
-    "TrialCounts",
-    "UnavailableError",
-    "WrongAnswer",
-    "run",
-]
+    from lengthwise.client import Client as Client
+    from lengthwise.errors import FieldViolation as FieldViolation
+    from lengthwise.errors import LengthwiseError as LengthwiseError
+    from lengthwise.errors import NotFoundError as NotFoundError
+    from lengthwise.errors import UnavailableError as UnavailableError
+    from lengthwise.events import Answer as Answer
+    from lengthwise.events import AttentionMap as AttentionMap
+    from lengthwise.events import Checkpoint as Checkpoint
+    from lengthwise.events import Event as Event
+    from lengthwise.events import LengthAccuracies as LengthAccuracies
+    from lengthwise.events import LogLine as LogLine
+    from lengthwise.events import Outcome as Outcome
+    from lengthwise.events import Progress as Progress
+    from lengthwise.events import Projection as Projection
+    from lengthwise.events import SequenceScores as SequenceScores
+    from lengthwise.events import StateChange as StateChange
+    from lengthwise.events import TrainingPoints as TrainingPoints
+    from lengthwise.events import WrongAnswer as WrongAnswer
+    from lengthwise.experiment import Experiment as Experiment
+    from lengthwise.experiment import TrialCounts as TrialCounts
+    from lengthwise.local_run import run as run
+    from lengthwise.trial import Trial as Trial
 
 _MODULES = {
     "client": ["Client"],
     "errors": ["FieldViolation", "LengthwiseError", "NotFoundError", "UnavailableError"],
+    "events": [
+        "Answer", "AttentionMap", "Checkpoint", "Event", "LengthAccuracies", "LogLine", "Outcome", "Progress", "Projection",
+        "SequenceScores", "StateChange", "TrainingPoints", "WrongAnswer",
+    ],
     "experiment": ["Experiment", "TrialCounts"],
     "local_run": ["run"],
     "trial": ["Trial"],
-}
+}  # fmt: skip
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
+__all__ = list(_MODULE_OF)
 
 
 def __getattr__(name: str) -> Any:
     """Imports names on first use, so that `python -m lengthwise` does not load pandas without need."""
-    if name not in __all__:
+    if name not in _MODULE_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"lengthwise.{_MODULE_OF.get(name, 'events')}"), name)
+    value = getattr(importlib.import_module(f"lengthwise.{_MODULE_OF[name]}"), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *_MODULE_OF})
