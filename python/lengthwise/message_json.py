@@ -20,29 +20,17 @@ def plain_dictionary(message: Message) -> dict[str, Any]:
     return found
 
 
-def as_dictionary(message: Message) -> dict[str, Any]:
-    """In the order of the fields, and maps in that of their keys, whatever order they have in memory. 5 is not 5.0."""
-    found: dict[str, Any] = _whole(plain_dictionary(message))
-    return _sort_maps(message, found)
+def as_dictionary(specification: Message) -> dict[str, Any]:
+    """In the order of the fields, and the map "parameters" in that of its keys, whatever order it has in memory. 5 is not
+    5.0.
+    """
+    found: dict[str, Any] = _tidy(plain_dictionary(specification))
+    return found
 
 
-def _whole(value: Any) -> Any:
+def _tidy(value: Any, name: str = "") -> Any:
     if isinstance(value, float) and value.is_integer() and abs(value) < _LARGEST_WITHOUT_EXPONENT:
         return int(value)
     if isinstance(value, dict):
-        return {key: _whole(one) for key, one in value.items()}
-    return [_whole(one) for one in value] if isinstance(value, list) else value
-
-
-def _sort_maps(message: Message, found: dict[str, Any]) -> dict[str, Any]:
-    for field, value in message.ListFields():
-        if field.message_type is None:
-            continue
-        if field.message_type.GetOptions().map_entry:
-            found[field.name] = dict(sorted(found[field.name].items()))
-        elif isinstance(found[field.name], list) and not isinstance(value, Message):
-            for one, of_one in zip(value, found[field.name]):
-                _sort_maps(one, of_one)
-        elif isinstance(value, Message) and isinstance(found[field.name], dict):
-            _sort_maps(value, found[field.name])
-    return found
+        return {key: _tidy(value[key], key) for key in (sorted(value) if name == "parameters" else value)}
+    return [_tidy(one) for one in value] if isinstance(value, list) else value
