@@ -304,14 +304,7 @@ def compare(
         task = _component(specification.tasks, cell.task)
         network = _component(specification.networks, cell.network)
         encoding = _component(specification.encodings, cell.encoding)
-        # A table may have a row twice, and columns of the same trials.
-        places = [
-            (r, c)
-            for r, row in enumerate(table.rows)
-            if row.matches(task, network)
-            for c, column in enumerate(table.columns)
-            if column.matches(network, encoding)
-        ]
+        places = table.places(task, network, encoding)
         counted = 0
         for r, c in places:
             value = _value(index, cell, at_lengths or {}, table.quantity_of(r), table.columns[c]).scaled(factor)

@@ -407,6 +407,12 @@ class PublishedTable:
     def quantity_of(self, row: int) -> Quantity:
         return self.rows[row].quantity or self.quantity
 
+    def places(self, task: Component, network: Component, encoding: Component) -> list[tuple[int, int]]:
+        """The rows and columns that such trials belong to: a table may have a row twice, and columns of the same trials."""
+        rows = [r for r, row in enumerate(self.rows) if row.matches(task, network)]
+        columns = [c for c, column in enumerate(self.columns) if column.matches(network, encoding)]
+        return list(itertools.product(rows, columns))
+
     def _trials(
         self, specification: specification_pb2.ExperimentSpecification, columns: Sequence[PublishedColumn]
     ) -> list[Trial]:

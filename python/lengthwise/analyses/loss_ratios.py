@@ -52,15 +52,9 @@ def published_ratios(table: PublishedTable, one: TrialSet, reference: TrialSet) 
     """By scale; empty if the table does not have both."""
 
     def losses(of: TrialSet) -> Mapping[int, float]:
-        specification = of.trials[0].specification
-        found: dict[int, float] = {}
-        for (r, c), value in table.cells.items():
-            row, column = table.rows[r], table.columns[c]
-            if row.matches(specification.task, specification.network) and column.matches(
-                specification.network, specification.encoding
-            ):
-                found.setdefault(column.length, value.value)
-        return found
+        one = of.trials[0].specification
+        places = [place for place in table.places(one.task, one.network, one.encoding) if place in table.cells]
+        return {table.columns[place[1]].length: table.cells[place].value for place in reversed(places)}
 
     own, others = losses(one), losses(reference)
     return {scale: others[scale] / own[scale] for scale in sorted(own.keys() & others.keys()) if own[scale] > 0}
