@@ -56,7 +56,7 @@ class FiguresTest(unittest.TestCase):
 
     def test_noise_is_a_line_for_each_encoding_with_a_band(self):
         subject = self.subject()
-        picture = figures.noise_picture(
+        picture = figures.noise.__wrapped__(
             subject,
             [
                 NoiseCurve(subject.sets[0], {0: [0.9, 0.7], 0.1: [0.5, 0.4]}),
@@ -85,8 +85,8 @@ class FiguresTest(unittest.TestCase):
         comparison = AttentionComparison(
             [AttentionSimilarity(one, means=[(one.trials[0], float(i))]) for i, one in enumerate(subject.sets)], 4, 2
         )
-        noise = figures.noise_picture(subject, curves)
-        similarity = figures.similarity_picture(subject, comparison, "ground")
+        noise = figures.noise.__wrapped__(subject, curves)
+        similarity = figures.attention_similarity.__wrapped__(subject, comparison, "ground")
         # In the order of the sets: small, large and ground at the first rate, then small and large
         # at the second.
         drawn = [(one.name, one.y[0]) for one in noise.panels[0].series]
@@ -98,7 +98,7 @@ class FiguresTest(unittest.TestCase):
     def test_noise_names_the_axis_and_has_the_colours_of_other_figures(self):
         self.experiment.catalogue.tasks["latin_square"].facts["axis"] = "vectors"
         subject = self.subject()
-        picture = figures.noise_picture(subject, [NoiseCurve(one, {0: [0.5]}) for one in subject.sets])
+        picture = figures.noise.__wrapped__(subject, [NoiseCurve(one, {0: [0.5]}) for one in subject.sets])
         self.assertEqual(picture.y.label, "accuracy, mean over all numbers of vectors")
         others = {group.name: group.style for group in group_trials([self.experiment])}
         for series in picture.panels[0].series:
@@ -108,7 +108,7 @@ class FiguresTest(unittest.TestCase):
         for i in range(12):
             self.add(f"learn_{i}", 1, 0.5)
         subject = self.subject()
-        picture = figures.noise_picture(subject, [NoiseCurve(one, {0: [0.5]}) for one in subject.sets])
+        picture = figures.noise.__wrapped__(subject, [NoiseCurve(one, {0: [0.5]}) for one in subject.sets])
         looks = {(one.style.hex_color, one.style.dashes) for one in picture.panels[0].series}
         self.assertEqual(len(looks), 15)
 
@@ -120,7 +120,7 @@ class FiguresTest(unittest.TestCase):
             EncodingDistance(small, small.trials[1], [2, 9], [0, 0]),
             EncodingDistance(large, large.trials[0], [5, 9], [0, 0]),
         ])  # fmt: skip
-        picture = figures.distance_picture(subject, distances, "2d_fixed")
+        picture = figures.encoding_distance.__wrapped__(subject, distances, "2d_fixed")
         first, second = picture.panels[0].series
         self.assertEqual((first.kind, first.x, first.y[1]), ("scatter", [1, 2], 0.7))
         self.assertEqual(second.x, [5])
@@ -136,7 +136,7 @@ class FiguresTest(unittest.TestCase):
             shares = AttentionShares(3, 0.5, numpy.array([[0.5, 0.5], [1, 0.5]])[:layers])
             return GroundTruthAttention(one, 2, numpy.array([[0, 1], [0, 0]]), maps, shares, {})
 
-        picture = figures.ground_truth_picture(subject, [row(one, 2) for one in subject.sets[:2]])
+        picture = figures.attention_ground_truth.__wrapped__(subject, [row(one, 2) for one in subject.sets[:2]])
         self.assertEqual((len(picture.panels), picture.columns), (6, 3))
         self.assertEqual(picture.row_titles, ["small", "large"])
         self.assertEqual(picture.panels[3].title, "ground truth (even: 50.0 %)")
@@ -146,14 +146,14 @@ class FiguresTest(unittest.TestCase):
         self.assertEqual(picture.map_maximum, 1)
         self.assertIn("the mean over 3 puzzles and the models", picture.caption)
         with self.assertRaises(UsageError):
-            figures.ground_truth_picture(subject, [row(subject.sets[0], 2), row(subject.sets[1], 1)])
+            figures.attention_ground_truth.__wrapped__(subject, [row(subject.sets[0], 2), row(subject.sets[1], 1)])
         with self.assertRaises(UsageError):
-            figures.ground_truth_picture(subject, [row(subject.sets[0], 2)] * 17)
+            figures.attention_ground_truth.__wrapped__(subject, [row(subject.sets[0], 2)] * 17)
 
     def test_reference_is_not_compared_with_itself(self):
         subject = self.subject()
         rows = [AttentionSimilarity(one, means=[(trial, 0.8) for trial in one.trials]) for one in subject.sets]
-        picture = figures.similarity_picture(subject, AttentionComparison(rows, 108, 4), "ground")
+        picture = figures.attention_similarity.__wrapped__(subject, AttentionComparison(rows, 108, 4), "ground")
         first, second = picture.panels[0].series
         self.assertEqual(len(first.x), 2)
         self.assertEqual((second.name, second.x, second.y), ("large", [0.8], [0.3]))
@@ -179,11 +179,11 @@ class FiguresTest(unittest.TestCase):
         rows = [
             HumanComparison(one, 2, ["a", "b", "c"], [1, 0.5, 0], [1, 0.5, 0.25]) for one in subject.sets[:2]
         ]
-        scatter = figures.human_scatter_picture(subject, rows)
+        scatter = figures.human_scatter.__wrapped__(subject, rows)
         self.assertEqual([panel.title for panel in scatter.panels], ["small: ρ = 1.00", "large: ρ = 1.00"])
         self.assertEqual(scatter.panels[0].series[0].x, [1, 0.5, 0.25])
         self.assertEqual(scatter.panels[0].series[0].y, [1, 0.5, 0])
-        scores = figures.human_scores_picture(subject, rows)
+        scores = figures.human_scores.__wrapped__(subject, rows)
         cosine = 1.25 / math.sqrt(1.25 * 1.3125)
         self.assertEqual([panel.title for panel in scores.panels], ["cosine", "Spearman's rank correlation", "composite"])
         numpy.testing.assert_allclose([panel.series[0].y[0] for panel in scores.panels], [cosine, 1, (1 + cosine) / 2])
@@ -193,7 +193,8 @@ class FiguresTest(unittest.TestCase):
     def test_a_matrix_has_the_names_of_its_encodings(self):
         subject = self.subject()
         values = numpy.array([[0.9, 0.5, 0.4], [0.5, numpy.nan, 0.3], [0.4, 0.3, 0.2]])
-        picture = figures.matrix_picture(subject, SimilarityMatrix(subject.sets, values, numpy.ones((3, 3), int), 36, 2))
+        matrix = SimilarityMatrix(subject.sets, values, numpy.ones((3, 3), int), 36, 2)
+        picture = figures.attention_matrix.__wrapped__(subject, matrix)
         self.assertEqual(picture.map_maximum, 0.9)
         figure = drawing.draw(picture)
         labels = {text.get_text() for text in figure.findobj(matplotlib.text.Text)}
@@ -204,7 +205,7 @@ class FiguresTest(unittest.TestCase):
         subject = self.subject()
         base = carries.carry_probabilities(2, False)
         row = carries.CarryErrors(subject.sets[0], 2, 2, 20, numpy.array([0, 2, 0.0]), numpy.array([1, 0, 0.0]), base)
-        picture = figures.carries_picture(subject, [row])
+        picture = figures.error_carries.__wrapped__(subject, [row])
         small, rate = picture.panels[0].series
         self.assertEqual((small.name, small.x, small.y), ("small", [1], [1]), "two errors at place 1, and none at 2")
         # Wilson's interval for two of two: 2 / (2 + 1.96^2) to 1.

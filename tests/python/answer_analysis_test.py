@@ -240,7 +240,7 @@ class CarriesTest(AnalysisTest):
     def test_carry_chain_figure_has_the_base_rate(self):
         self.add_chains()
         subject = trial_sets.subject_of(data.fetch(self.server.connection, [EXPERIMENT]))
-        picture = figures.chains_picture(subject, carries.measure_chains(subject))
+        picture = figures.carry_chains.__wrapped__(subject, carries.measure_chains(subject))
         accuracy, share = picture.panels[0].series
         self.assertEqual((list(accuracy.x), list(share.x)), ([0, 1, 2], [0, 1, 2]))
         numpy.testing.assert_allclose(accuracy.y, [21 / 22, 8 / 11, 0], atol=1e-12)

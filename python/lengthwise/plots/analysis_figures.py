@@ -1,6 +1,7 @@
 """Figures of the analyses (Ito et al. 2024, relational reasoning on Latin squares, Figures 3 to 6 and 10)."""
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -109,19 +110,22 @@ class _TaskPanels:
             add_sentence(picture, f"Each encoding has the learning rate with {choice}.")
 
 
-def _figure(
-    picture_of: Callable[..., Picture], measure: Callable[[Subject, Options], Sequence[Any]]
-) -> Callable[[Sequence[PlottedExperiment], Options], Picture]:
-    """A figure of plots.FIGURES. `measure` returns what `picture_of` takes after the subject."""
+def _of(measure: Callable[[Subject, Options], Sequence[Any]]) -> Callable[[Callable[..., Picture]], Callable[..., Picture]]:
+    """Makes a figure of plots.FIGURES of a function that takes a subject and what `measure` returns of it."""
 
-    def draw(experiments: Sequence[PlottedExperiment], options: Options) -> Picture:
-        subject = subject_of(experiments)
-        return picture_of(subject, *measure(subject, options))
+    def figure(picture_of: Callable[..., Picture]) -> Callable[..., Picture]:
+        @functools.wraps(picture_of)
+        def draw(experiments: Sequence[PlottedExperiment], options: Options) -> Picture:
+            subject = subject_of(experiments)
+            return picture_of(subject, *measure(subject, options))
 
-    return draw
+        return draw
+
+    return figure
 
 
-def noise_picture(subject: Subject, curves: Sequence[noise_curves.NoiseCurve]) -> Picture:
+@_of(lambda subject, _: [noise_curves.curves(subject)])
+def noise(subject: Subject, curves: Sequence[noise_curves.NoiseCurve]) -> Picture:
     """Accuracy by the noise's standard deviation, a line for each set: the mean over its models, with a band from the lowest
     to the highest (Figures 5B and C).
     """
@@ -147,9 +151,6 @@ def noise_picture(subject: Subject, curves: Sequence[noise_curves.NoiseCurve]) -
     return picture
 
 
-noise = _figure(noise_picture, lambda subject, _: [noise_curves.curves(subject)])
-
-
 def _draw_models(picture: Picture, subject: Subject, models: Mapping[TrialSet, Sequence[tuple[Trial, float]]]) -> None:
     """A point for each model of each set: its accuracy, or its loss if tasks are compared by it, by a number."""
     panels = _TaskPanels(subject, list(models))
@@ -169,7 +170,12 @@ def _draw_models(picture: Picture, subject: Subject, models: Mapping[TrialSet, S
         set_loss_axis(picture)
 
 
-def similarity_picture(subject: Subject, comparison: similarity.AttentionComparison, reference: str) -> Picture:
+@_of(
+    lambda subject, options: [
+        similarity.compare(subject, options.reference, similarity.AttentionMeasure.COSINE), options.reference
+    ]
+)  # fmt: skip
+def attention_similarity(subject: Subject, comparison: similarity.AttentionComparison, reference: str) -> Picture:
     """A point for each model: its accuracy by the cosine of its attention maps to those of the reference (Figure 4B).
     Without the reference's own models.
     """
@@ -181,15 +187,8 @@ def similarity_picture(subject: Subject, comparison: similarity.AttentionCompari
     return picture
 
 
-attention_similarity = _figure(
-    similarity_picture,
-    lambda subject, options: [
-        similarity.compare(subject, options.reference, similarity.AttentionMeasure.COSINE), options.reference
-    ],
-)  # fmt: skip
-
-
-def distance_picture(subject: Subject, distances: distance.EncodingDistances, reference: str) -> Picture:
+@_of(lambda subject, options: [distance.measure(subject, find_fixed(subject, options.reference)), options.reference])
+def encoding_distance(subject: Subject, distances: distance.EncodingDistances, reference: str) -> Picture:
     """A point for each model: its accuracy by the distance of its first table from the reference's (Figure 10C)."""
     picture = Picture("encoding_distance", f"Learned tables beside {reference}: {subject.names}")
     picture.x = Axis(f"orthogonal Procrustes distance of the first table to {reference}")
@@ -201,13 +200,8 @@ def distance_picture(subject: Subject, distances: distance.EncodingDistances, re
     return picture
 
 
-encoding_distance = _figure(
-    distance_picture,
-    lambda subject, options: [distance.measure(subject, find_fixed(subject, options.reference)), options.reference],
-)
-
-
-def ground_truth_picture(subject: Subject, rows: Sequence[ground_truth.GroundTruthAttention]) -> Picture:
+@_of(lambda subject, _: [ground_truth.compare(subject)])
+def attention_ground_truth(subject: Subject, rows: Sequence[ground_truth.GroundTruthAttention]) -> Picture:
     """A row for each set: what the target cell would attend to by the task's rules, and what it attends to in each layer,
     the mean over its models.
     """
@@ -235,10 +229,8 @@ def ground_truth_picture(subject: Subject, rows: Sequence[ground_truth.GroundTru
     return picture
 
 
-attention_ground_truth = _figure(ground_truth_picture, lambda subject, _: [ground_truth.compare(subject)])
-
-
-def matrix_picture(subject: Subject, matrix: similarity.SimilarityMatrix) -> Picture:
+@_of(lambda subject, _: [similarity.compare_all(subject, similarity.AttentionMeasure.COSINE)])
+def attention_matrix(subject: Subject, matrix: similarity.SimilarityMatrix) -> Picture:
     """Similarity of the attention maps of every two encodings (Figure 3B)."""
     names = names_of(subject, matrix.sets)
 
@@ -263,11 +255,6 @@ def matrix_picture(subject: Subject, matrix: similarity.SimilarityMatrix) -> Pic
         "different seeds."
     )
     return picture
-
-
-attention_matrix = _figure(
-    matrix_picture, lambda subject, _: [similarity.compare_all(subject, similarity.AttentionMeasure.COSINE)]
-)
 
 
 def _bars(title: str, names: Sequence[str], values: Sequence[float], deviations: Sequence[float | None]) -> Panel:
@@ -323,7 +310,8 @@ def _beside_people(subject: Subject, options: Options) -> Sequence[Any]:
     return [human_comparison.compare(subject, latin_square.read_human_accuracies(options.people))]
 
 
-def human_scores_picture(subject: Subject, rows: Sequence[human_comparison.HumanComparison]) -> Picture:
+@_of(_beside_people)
+def human_scores(subject: Subject, rows: Sequence[human_comparison.HumanComparison]) -> Picture:
     """Similarity of models and people puzzle by puzzle: cosine, rank correlation and their mean (Figures 6A to C, E to G).
     """
     shown = best_rates(subject, [row.of for row in rows])
@@ -346,10 +334,8 @@ def human_scores_picture(subject: Subject, rows: Sequence[human_comparison.Human
     return picture
 
 
-human_scores = _figure(human_scores_picture, _beside_people)
-
-
-def human_scatter_picture(subject: Subject, rows: Sequence[human_comparison.HumanComparison]) -> Picture:
+@_of(_beside_people)
+def human_scatter(subject: Subject, rows: Sequence[human_comparison.HumanComparison]) -> Picture:
     """A point for each puzzle: the models' accuracy by people's, a panel for each encoding (Figure 6D)."""
     shown = best_rates(subject, [row.of for row in rows])
     rows = [row for row in rows if row.of in shown and row.puzzles]
@@ -367,10 +353,8 @@ def human_scatter_picture(subject: Subject, rows: Sequence[human_comparison.Huma
     return picture
 
 
-human_scatter = _figure(human_scatter_picture, _beside_people)
-
-
-def carries_picture(subject: Subject, rows: Sequence[carries.CarryErrors]) -> Picture:
+@_of(lambda subject, options: [carries.measure(subject, options.length or 0)])
+def error_carries(subject: Subject, rows: Sequence[carries.CarryErrors]) -> Picture:
     """Share of the least significant wrong digits that have a carry into them, by place, beside the base rate of random
     operands (Zhou et al. 2024, Figure 9).
     """
@@ -407,10 +391,8 @@ def carries_picture(subject: Subject, rows: Sequence[carries.CarryErrors]) -> Pi
     return picture
 
 
-error_carries = _figure(carries_picture, lambda subject, options: [carries.measure(subject, options.length or 0)])
-
-
-def chains_picture(subject: Subject, rows: Sequence[carries.CarryChains]) -> Picture:
+@_of(lambda subject, options: [carries.measure_chains(subject, options.length or 0)])
+def carry_chains(subject: Subject, rows: Sequence[carries.CarryChains]) -> Picture:
     """Accuracy of a digit by the length of the carry chain into it, beside the frequency of such chains (Zhou et al. 2024,
     section 3, which finds no effect of carries).
     """
@@ -437,6 +419,3 @@ def chains_picture(subject: Subject, rows: Sequence[carries.CarryChains]) -> Pic
     add_sentence(picture, "All seeds together. Places count up to and including the least significant wrong digit.")
     picture.band_caption = f"Bands: {100 * CONFIDENCE:.0f} % intervals."
     return picture
-
-
-carry_chains = _figure(chains_picture, lambda subject, options: [carries.measure_chains(subject, options.length or 0)])
