@@ -261,8 +261,8 @@ class Table:
         return spans
 
     def _parts(self, widths: list[int], width: int) -> list[list[int]]:
-        """The columns of each of the tables that a table too wide is printed as. All begin with its names, the columns before
-        the first group or, without groups, before the first one that is not aligned left.
+        """The columns of each of the tables that a table too wide is printed as. All begin with its names: the columns
+        before the first group or, without groups, before the first one that is not aligned left.
         """
         grouped = any(column.group for column in self.columns)
         others = (c for c, one in enumerate(self.columns) if (one.group if grouped else one.align is not Align.LEFT))
