@@ -32,20 +32,18 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
         of_this = joined(groups) if options.together else of_task(groups, task.task)
         for group in of_this:
             seeds = group.at_best_rate()
-            if seeds is None:
-                continue
             finals = group.experiment.final_evaluations()
-            curves = {one.name: by_length(finals[one.name], shown.name) for one in seeds.trials if one.name in finals}
+            curves = {one.name: by_length(finals[one.name], shown.name) for one in seeds if one.name in finals}
             band = averaging.band(list(curves.values()))
             if not band.x:
                 continue
             averaging.count(sum(map(bool, curves.values())), len(group.rates))
             drawn.update((name, finals[name]) for name in curves)
-            steps += [one.outcome.training_steps for one in seeds.trials if one.name in curves]
+            steps += [one.outcome.training_steps for one in seeds if one.name in curves]
             if options.seeds in ("all", "best") and len(curves) > 1:
                 panel.series += [panels.line(curve, group.style, faint=True) for curve in curves.values() if curve]
             if options.seeds == "best":
-                best = best_trial(seeds.trials, final_key(group.experiment))
+                best = best_trial(seeds, final_key(group.experiment))
                 panel.series.append(panels.line(curves[best.name] if best else {}, group.style, group.name))
             elif options.seeds == "all":
                 panel.series.append(Series(group.name, band.x, band.y, style=group.style))

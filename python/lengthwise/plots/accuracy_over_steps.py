@@ -11,7 +11,7 @@ from lengthwise._proto import event_pb2
 from lengthwise.errors import UsageError
 from lengthwise.plots import panels
 from lengthwise.plots.data import PlottedExperiment, Trial, experiment_names
-from lengthwise.plots.groups import Key, SeedGroup, TrialGroup, best_rate, choice_key, group_trials, of_task, tasks_of
+from lengthwise.plots.groups import Key, TrialGroup, best_rate, choice_key, group_trials, of_task, tasks_of
 from lengthwise.plots.metrics import ShownMetric, all_by_length, choose_metric, common, is_accuracy, main_metric
 from lengthwise.plots.options import Options
 from lengthwise.plots.picture import Panel, Picture, Series
@@ -40,13 +40,13 @@ class IntervalLine:
     """A group's trials with the shown learning rate, chosen at their last evaluations during training."""
 
     group: TrialGroup
-    seeds: SeedGroup
+    trials: list[Trial]
     evaluations: dict[str, Evaluations]
 
     def add_to(
         self, panel: Panel, curve_of: Callable[[Trial, Evaluations], panels.Curve], averaging: panels.Averaging
     ) -> None:
-        evaluated = [trial for trial in self.seeds.trials if trial.name in self.evaluations]
+        evaluated = [trial for trial in self.trials if trial.name in self.evaluations]
         curves = [curve for trial in evaluated if (curve := curve_of(trial, self.evaluations[trial.name]))]
         band = averaging.band(curves)
         if not band.x:
@@ -69,9 +69,8 @@ def interval_lines(groups: Sequence[TrialGroup], evaluations: dict[str, dict[str
                 return None
             return choice_key(group.experiment, trial, list(of_trials[trial.name].values())[-1])
 
-        seeds = best_rate(group, key_of)
-        if seeds is not None:
-            found.append(IntervalLine(group, seeds, of_trials))
+        if trials := best_rate(group, key_of):
+            found.append(IntervalLine(group, trials, of_trials))
     return found
 
 
@@ -130,7 +129,7 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
             {
                 length
                 for one in lines
-                for trial in one.seeds.trials
+                for trial in one.trials
                 for measured in one.evaluations.get(trial.name, {}).values()
                 for length in measured.lengths
             }

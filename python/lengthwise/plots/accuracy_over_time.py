@@ -24,7 +24,7 @@ def _unseen(of_trial: Evaluations) -> dict[float, float]:
 def _series(line: IntervalLine, averaging: panels.Averaging) -> Series:
     """Mean over seeds at each step, placed at the mean of the seconds."""
     accuracies, seconds = [], []
-    for trial in line.seeds.trials:
+    for trial in line.trials:
         of_trial = line.evaluations.get(trial.name, {})
         accuracy = _unseen(of_trial)
         if accuracy:

@@ -68,8 +68,7 @@ def _picture(experiments: Sequence[PlottedExperiment], options: Options, of_plac
     carries: list[str] = []
     for panel, _, of_this in task_panels(result, groups):
         for group in of_this:
-            seeds = group.at_best_rate()
-            found = [errors[trial.name] for trial in seeds.trials if trial.name in errors] if seeds else []
+            found = [errors[trial.name] for trial in group.at_best_rate() if trial.name in errors]
 
             def shares(some: Sequence[event_pb2.AnswerErrors]) -> dict[float, float]:
                 if of_places:

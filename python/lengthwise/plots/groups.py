@@ -23,14 +23,6 @@ TrialScore = Callable[[Trial], float | None]
 Key = tuple[float, ...]
 
 
-@dataclass
-class SeedGroup:
-    """Trials that differ in nothing but seeds."""
-
-    learning_rate: float
-    trials: list[Trial] = field(default_factory=list)
-
-
 @dataclass(eq=False)
 class TrialGroup:
     """Trials that differ in nothing but seeds and learning rates: a line of a figure."""
@@ -43,14 +35,15 @@ class TrialGroup:
     name: str
     # The same for this name in all tasks.
     style: SeriesStyle
-    rates: list[SeedGroup] = field(default_factory=list)
+    # By learning rate: trials that differ in nothing but seeds.
+    rates: dict[float, list[Trial]] = field(default_factory=dict)
 
     @property
     def trials(self) -> list[Trial]:
-        return [trial for seeds in self.rates for trial in seeds.trials]
+        return [trial for seeds in self.rates.values() for trial in seeds]
 
-    def at_best_rate(self) -> SeedGroup | None:
-        """The learning rate to show by the final evaluations; None if no trial has one."""
+    def at_best_rate(self) -> list[Trial]:
+        """Those of the learning rate to show by the final evaluations; none if no trial has one."""
         return best_rate(self, final_key(self.experiment))
 
 
@@ -99,19 +92,15 @@ class Styles:
 def group_trials(experiments: Sequence[PlottedExperiment]) -> list[TrialGroup]:
     """In the order of the experiments and their grids."""
     groups: dict[tuple[str, str, str, str], TrialGroup] = {}
-    rates: dict[tuple[tuple[str, str, str, str], float], SeedGroup] = {}
     for experiment in experiments:
         for trial in experiment.trials:
             specification = trial.specification
             task, network, encoding = specification.task, specification.network, specification.encoding
             key = (experiment.name, label(task), label(network), label(encoding))
-            rate = specification.learning_rate
-            if (key, rate) not in rates:
+            if key not in groups:
                 name = experiment.catalogue.encoding_title(encoding)
-                group = groups.setdefault(key, TrialGroup(experiment, task, network, encoding, name, SeriesStyle()))
-                rates[key, rate] = SeedGroup(rate)
-                group.rates.append(rates[key, rate])
-            rates[key, rate].trials.append(trial)
+                groups[key] = TrialGroup(experiment, task, network, encoding, name, SeriesStyle())
+            groups[key].rates.setdefault(specification.learning_rate, []).append(trial)
     styles = Styles(groups.values())
     several_networks = len({network for _, _, network, _ in groups}) > 1
     for (_, _, own, _), group in groups.items():
@@ -198,10 +187,10 @@ def choose(candidates: Iterable[tuple[T, float, Sequence[Key]]]) -> T | None:
     return max(found, key=rank)[0]
 
 
-def best_rate(group: TrialGroup, key_of: Callable[[Trial], Key | None]) -> SeedGroup | None:
-    """The learning rate to show. None if no trial has a key."""
-    keys = [[key for key in map(key_of, seeds.trials) if key is not None] for seeds in group.rates]
-    return choose((seeds, seeds.learning_rate, of_rate) for seeds, of_rate in zip(group.rates, keys))
+def best_rate(group: TrialGroup, key_of: Callable[[Trial], Key | None]) -> list[Trial]:
+    """The trials of the learning rate to show. None of them if no trial has a key."""
+    keys = [[key for key in map(key_of, seeds) if key is not None] for seeds in group.rates.values()]
+    return choose((seeds, rate, of_rate) for (rate, seeds), of_rate in zip(group.rates.items(), keys)) or []
 
 
 def best_trial(trials: Iterable[Trial], key_of: Callable[[Trial], Key | None]) -> Trial | None:

@@ -200,10 +200,8 @@ def _of_training(
             for group in groups:
                 if label(group.task) != label(task.task):
                     continue
-                seeds = group.at_best_rate()
                 name = _line_name(group, len(networks) > 1, len(encodings) > 1)
-                swept = group.trials if parameter == "learning_rate" else seeds.trials if seeds else []
-                for trial in swept:
+                for trial in group.trials if parameter == "learning_rate" else group.at_best_rate():
                     measure = _measure(group, trial, split, is_loss, options.length)
                     if measure is not None:
                         lines.setdefault(name, {}).setdefault(float(value_of(trial)), []).append(measure)

@@ -10,7 +10,7 @@ from lengthwise.errors import UsageError, refused
 from lengthwise.plots import panels
 from lengthwise.plots.accuracy_over_time import scale_time
 from lengthwise.plots.data import PlottedExperiment, Trial, experiment_names, has_time
-from lengthwise.plots.groups import Key, SeedGroup, TrialGroup, best_rate, group_trials, tasks_of
+from lengthwise.plots.groups import Key, TrialGroup, best_rate, group_trials, tasks_of
 from lengthwise.plots.metrics import common
 from lengthwise.plots.options import Options
 from lengthwise.plots.picture import Axis, Picture, Series
@@ -51,7 +51,7 @@ def _running_mean(curve: panels.Curve, window: int) -> dict[float, float]:
     return result
 
 
-def _shown_rate(group: TrialGroup, losses: _Curves) -> SeedGroup | None:
+def _shown_rate(group: TrialGroup, losses: _Curves) -> list[Trial]:
     """Orders by accuracy if trials have been evaluated, otherwise by loss."""
 
     def last_loss(trial: Trial) -> Key | None:
@@ -116,10 +116,10 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options, clock: _
     for panel, _, of_this in panels.task_panels(result, groups):
         trials: list[list[str]] = []  # of each line
         for group in of_this:
-            seeds = _shown_rate(group, losses[group.experiment.name])
             of_trials = shown[group.experiment.name]
             curves = []
-            drawn = [trial.name for trial in (seeds.trials if seeds else []) if trial.name in of_trials]
+            chosen = _shown_rate(group, losses[group.experiment.name])
+            drawn = [trial.name for trial in chosen if trial.name in of_trials]
             for trial in drawn:
                 # The loss of a step depends on its length as much as on what was learned, which hides a mean over seeds. A
                 # single trial's is shown as it was, so that a sudden transition is.

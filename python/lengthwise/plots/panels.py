@@ -93,13 +93,13 @@ def unseen_of(groups: Iterable[TrialGroup], lengths: str = "lengths not seen in 
     return unseen_lengths(_seen_by(groups), "what training did not show" if own_axis else lengths)
 
 
-def choice_of(groups: Iterable[TrialGroup], is_median: bool = False, lengths: str = "lengths not seen in training") -> str:
+def choice_of(groups: Iterable[TrialGroup], is_median: bool = False) -> str:
     """ "the highest mean accuracy on lengths seen in training": by what rates and seeds are chosen."""
     groups = list(groups)
     trials = [(group.experiment, group.trials[0]) for group in groups if group.trials]
     rules = {rule_of(experiment, trial) for experiment, trial in trials}
     if rules == {"unseen"}:
-        where = unseen_of(groups, lengths)
+        where = unseen_of(groups)
     elif all(trial.specification.evaluation.HasField("validation") for _, trial in trials):
         where = "the validation sequences"
     else:

@@ -32,9 +32,8 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
     for panel, task, of_this in panels.task_panels(result, groups):
         labels: list[str] = []
         for group in of_this:
-            seeds = group.at_best_rate()
             finals = group.experiment.final_evaluations()
-            evaluated = [trial for trial in (seeds.trials if seeds else []) if trial.name in finals]
+            evaluated = [trial for trial in group.at_best_rate() if trial.name in finals]
             found = [evaluation_score(group.experiment, trial, finals[trial.name]) for trial in evaluated]
             scores = [abs(score) for score in found if score is not None]
             if not scores:

@@ -71,9 +71,9 @@ def heat_maps(experiment: PlottedExperiment, wanted_step: int | None) -> HeatMap
     experiment.evaluations(intervals=True)  # read once for all tasks
     groups = group_trials([experiment])
     # Of each line the learning rate that `results` shows, at every step.
-    rates = [best_rate(group, final_key(experiment)) or group for group in groups]
+    rates = [best_rate(group, final_key(experiment)) or group.trials for group in groups]
     experiment = experiment.copy()
-    experiment.choose([trial for one in rates for trial in one.trials])
+    experiment.choose([trial for trials in rates for trial in trials])
     by_task = [(one, _lines_by_step(choose(experiment, TrialFilter([label(one.task)]), []))) for one in tasks_of(groups)]
     steps = sorted({step for _, lines in by_task for step in lines})
     if not steps:
