@@ -12,6 +12,7 @@ import subprocess
 import threading
 import time
 import unittest
+import unittest.mock
 
 import chromium
 import grpc
@@ -398,6 +399,10 @@ class BrowserTest(unittest.TestCase):
         self.directory = service.new_directory()
         self.variables = {"PATH": str(self.directory)}
 
+    def open(self, path):
+        with unittest.mock.patch.dict(os.environ, self.variables, clear=True):
+            browser.open_in_browser(path)
+
     def add_program(self, name):
         """Adds a program that writes its arguments to the pipe "shown"."""
         path = self.directory / name
@@ -415,20 +420,20 @@ class BrowserTest(unittest.TestCase):
 
     def assert_refused(self, text):
         with self.assertRaises(LengthwiseError) as raised:
-            browser.open_in_browser("x.svg", self.variables)
+            self.open("x.svg")
         self.assertIn(text, str(raised.exception))
 
     def test_starts_the_first_installed_browser(self):
         self.variables["BROWSER"] = "not-there:looker"
         self.add_program("looker")
-        browser.open_in_browser("a picture.svg", self.variables)
+        self.open("a picture.svg")
         self.assertEqual(self.shown(), [os.path.abspath("a picture.svg")])
 
     def test_desktop_opener_needs_a_display(self):
         self.add_program("xdg-open")
         self.assert_refused("there is no display")
         self.variables["DISPLAY"] = ":0"
-        browser.open_in_browser("-x.svg", self.variables)
+        self.open("-x.svg")
         self.assertEqual(self.shown(), [os.path.abspath("-x.svg")])  # no option
 
     def test_missing_browser_says_what_to_do(self):
