@@ -4,17 +4,14 @@ from __future__ import annotations
 import functools
 import json
 import os
-import tempfile
 import uuid
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-import grpc
-
-from lengthwise import connection, example_files, names, programs
+from lengthwise import connection, names, programs
 from lengthwise._proto import experiment_service_pb2, specification_pb2
 from lengthwise.arguments import check_arguments
 from lengthwise.connection import Connection, Settings
@@ -24,6 +21,8 @@ from lengthwise.given_specification import checked_specification
 from lengthwise.trial import Trial
 from lengthwise.user_file import read_user_file, user_path
 
+# As the server's answer has them.
+_MOST_IDS = 1000
 # By the suffix of a specification's file.
 FORMATS = {
     ".yaml": specification_pb2.SpecificationText.YAML,
@@ -39,6 +38,31 @@ def checked_data_dir(given: str | os.PathLike[str]) -> str:
     if os.fspath(given) == "":
         raise UsageError('data_dir: got "", expected a directory')
     return str(Path(user_path(given)).resolve())
+
+
+def _read(specification: str | os.PathLike[str] | Mapping[str, Any]) -> tuple[str, bytes | None]:
+    """As the program names it, "-" for a dictionary; and its text, None for the name of one that is installed."""
+    specification = checked_specification(specification)
+    if isinstance(specification, dict):
+        return "-", json.dumps(specification).encode()
+    path = user_path(specification)
+    if Path(path).suffix in FORMATS:
+        try:
+            return path, read_user_file(path)
+        except OSError as error:
+            raise LengthwiseError(f"cannot read {path}: {error.strerror}") from error
+    if not programs.has_program():
+        raise LengthwiseError(f"{path}: a specification's file ends in one of {', '.join(FORMATS)}")
+    return path, None
+
+
+def _ask(command: str, path: str, text: bytes | None, options: Sequence[str] = ()) -> list[dict[str, Any]]:
+    """What a command tells of a specification, whose files it reads: beside `path`, or of a dictionary here."""
+    # After "--", because a path such as "-mine.yaml" looks like an option.
+    written, told = programs.ask([command, "--output=json", *options, "--", path], text if path == "-" else None, alone=True)
+    programs.warn_of(told, stacklevel=4)
+    found: list[dict[str, Any]] = json.loads(written)
+    return found
 
 
 @check_arguments
@@ -113,84 +137,55 @@ class Client:
         ("quickstart"), or a dictionary like one. Values of a dictionary may also be NumPy arrays and scalars, pandas series,
         ranges, sets and paths.
 
-        Files of examples that its tasks name, and files of networks, are checked by the program `lengthwise` and uploaded
-        where the server does not have them. A dictionary's are in the current directory.
+        If its tasks name files of examples, or its networks files, the program `lengthwise` checks them, uploads what the
+        server does not have, and submits it. A dictionary's are in the current directory.
 
         With the same `request_id` the call may be repeated: it returns what the first one created. After an
         UnavailableError the client repeats it once. All mistakes of a specification are in the `violations` of the error.
         """
-        response = self._create(specification, request_id or uuid.uuid4().hex, owner, validate_only=False)
-        return Experiment(self._connection, response.experiment)
+        path, text = _read(specification)
+        # As on the command line without a token.
+        if not owner and not self._connection.settings.token_file:
+            owner = os.environ.get("USER", "")
+        request_id = request_id or uuid.uuid4().hex
+        created = self._create(path, text, request_id=request_id, owner=owner)
+        if created is not None:
+            return Experiment(self._connection, created.experiment)
+        options = [*self._connection.options(), f"--request_id={request_id}", *([f"--owner={owner}"] if owner else [])]
+        (submitted,) = _ask("submit", path, text, options)
+        return Experiment(self._connection, names.get_experiment(self._connection, submitted["name"]))
 
     def validate(self, specification: str | os.PathLike[str] | Mapping[str, Any]) -> list[str]:
         """Checks a specification; returns the ids of the trials that it would make, at most the first 1,000."""
-        return list(self._create(specification, "", "", validate_only=True).trial_ids)
+        path, text = _read(specification)
+        checked = self._create(path, text, validate_only=True)
+        if checked is not None:
+            return list(checked.trial_ids)
+        return [one["trial"] for one in _ask("validate", path, text)[:_MOST_IDS]]
 
     def _create(
-        self,
-        specification: str | os.PathLike[str] | Mapping[str, Any],
-        request_id: str,
-        owner: str,
-        *,
-        validate_only: bool,
-    ) -> experiment_service_pb2.CreateExperimentResponse:
-        with tempfile.TemporaryDirectory() as archives:
-            path = None
-            specification = checked_specification(specification)
-            if isinstance(specification, dict):
-                # YAML, which JSON is, too: with the conveniences of specifications.
-                text = json.dumps(specification).encode()
-                form = specification_pb2.SpecificationText.YAML
-            else:
-                path = Path(user_path(specification))
-                form = FORMATS.get(path.suffix, specification_pb2.SpecificationText.JSON)
-                if path.suffix in FORMATS:
-                    try:
-                        text = read_user_file(path)
-                    except OSError as error:
-                        raise LengthwiseError(f"cannot read {path}: {error.strerror}") from error
-                elif programs.has_program():
-                    # The name of one that is installed.
-                    text, _ = example_files.resolve(b"", path, archives)
-                else:
-                    raise LengthwiseError(f"{path}: a specification's file ends in one of {', '.join(FORMATS)}")
-            # As on the command line without a token.
-            if not owner and not self._connection.settings.token_file:
-                owner = os.environ.get("USER", "")
-            request = experiment_service_pb2.CreateExperimentRequest(
-                request_id=request_id,
-                validate_only=validate_only,
-                specification_text=specification_pb2.SpecificationText(format=form, text=text),
-                owner=owner,
-            )
-
-            def create() -> experiment_service_pb2.CreateExperimentResponse:
-                call = functools.partial(self._connection.call, request, experiment_service_pb2.CreateExperimentResponse)
-                try:
-                    return call()
-                except UnavailableError:
-                    if not request_id:
-                        raise
-                    # The server may have created it, and the answer was lost.
-                    return call()
-
+        self, path: str, text: bytes | None, **fields: Any
+    ) -> experiment_service_pb2.CreateExperimentResponse | None:
+        """None for what the program must read first: an installed specification, or one that names files."""
+        if text is None:
+            return None
+        # YAML, which JSON is, too: with the conveniences of specifications.
+        form = FORMATS.get(Path(path).suffix, specification_pb2.SpecificationText.YAML)
+        given = specification_pb2.SpecificationText(format=form, text=text)
+        request = experiment_service_pb2.CreateExperimentRequest(specification_text=given, **fields)
+        call = functools.partial(self._connection.call, request, experiment_service_pb2.CreateExperimentResponse)
+        try:
             try:
-                return create()
-            except LengthwiseError as error:
-                if not example_files.names_files(error):
+                return call()
+            except UnavailableError:
+                if not request.request_id:
                     raise
-            resolved, files = example_files.resolve(text, path, archives)
-            request.specification_text.format = specification_pb2.SpecificationText.JSON
-            request.specification_text.text = resolved
-            try:
-                return create()
-            except LengthwiseError as error:
-                missing = [file for file in files if file.sha256 in str(error)]
-                if error.code != grpc.StatusCode.FAILED_PRECONDITION or not missing:
-                    raise
-            for file in missing:
-                example_files.upload(self._connection, file)
-            return create()
+                # The server may have created it, and the answer was lost.
+                return call()
+        except LengthwiseError as error:
+            if any("nothing is known of the file" in violation.description for violation in error.violations):
+                return None
+            raise
 
     def experiment(self, name: str) -> Experiment:
         """By its name ("quickstart-3", "experiments/quickstart-3") or its beginning; or a specification's newest.

@@ -9,7 +9,7 @@ import socket
 import time
 import weakref
 from collections.abc import Callable, Generator, Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
@@ -27,7 +27,6 @@ _PING_MS = 20_000
 # A call that the server refuses with a retry delay is repeated for this long.
 _PATIENCE_SECONDS = 60.0
 
-RequestT = TypeVar("RequestT", bound=Message)
 ResponseT = TypeVar("ResponseT", bound=Message)
 AnswerT = TypeVar("AnswerT", bound=Message, covariant=True)
 
@@ -258,6 +257,10 @@ class Connection:
             read_token(settings.token_file)
         self._channel = _channel(settings, warn)
 
+    def options(self) -> list[str]:
+        """Of a command that asks the same server."""
+        return [f"--{name}={value}" for name, value in asdict(self.settings).items() if value]
+
     def close(self) -> None:
         self._channel.close()
         if self._release is not None:
@@ -284,20 +287,6 @@ class Connection:
             raise failure from None
         time.sleep(failure.retry_delay)
 
-    def _patiently(self, attempt: Callable[[], ResponseT | None]) -> ResponseT:
-        """Repeats a call while the server refuses it for now."""
-        end = time.monotonic() + _PATIENCE_SECONDS
-        while True:
-            try:
-                with _open_channel():
-                    answer = attempt()
-            except grpc.RpcError as error:
-                self._pause(error, end)
-                continue
-            if answer is None:
-                raise errors.damaged(f"the server at {self.settings.server} answered without a message")
-            return answer
-
     def _stub(
         self, kind: str, request: type[Message], response: type[Message], raw: bool = False
     ) -> Callable[..., Any]:
@@ -309,16 +298,21 @@ class Connection:
         return stub
 
     def call(self, request: Message, response: type[ResponseT], raw: bool = False) -> ResponseT:
-        """The answer of the method that takes this request. `raw`: the caller makes its text printable."""
-        stub: Callable[..., ResponseT] = self._stub("unary_unary", type(request), response, raw)
-        return self._patiently(lambda: stub(request, timeout=self._timeout, metadata=self._metadata()))
-
-    def send(
-        self, requests: Callable[[], Iterator[RequestT]], request: type[RequestT], response: type[ResponseT]
-    ) -> ResponseT:
-        """Sends a stream of messages and returns the answer. `requests` is called again if the call is repeated."""
-        stub: Callable[..., ResponseT] = self._stub("stream_unary", request, response)
-        return self._patiently(lambda: stub(requests(), metadata=self._metadata()))
+        """The answer of the method that takes this request, which is repeated while the server refuses it for now. `raw`:
+        the caller makes its text printable.
+        """
+        stub: Callable[..., ResponseT | None] = self._stub("unary_unary", type(request), response, raw)
+        end = time.monotonic() + _PATIENCE_SECONDS
+        while True:
+            try:
+                with _open_channel():
+                    answer = stub(request, timeout=self._timeout, metadata=self._metadata())
+            except grpc.RpcError as error:
+                self._pause(error, end)
+                continue
+            if answer is None:
+                raise errors.damaged(f"the server at {self.settings.server} answered without a message")
+            return answer
 
     def open(self, request: Message, response: type[ResponseT], timeout: float | None = None) -> Stream[ResponseT]:
         """The answers to the request, whose errors are grpc's."""

@@ -92,10 +92,13 @@ def warn_of(told: str, stacklevel: int) -> None:
         warnings.warn(printable_text(text.rstrip()), stacklevel=stacklevel + 1)
 
 
-def ask(arguments: Sequence[str], text: bytes | None = None) -> tuple[bytes, str]:
-    """What a command writes to standard output, and to standard error."""
+def ask(arguments: Sequence[str], text: bytes | None = None, *, alone: bool = False) -> tuple[bytes, str]:
+    """What a command writes to standard output, and to standard error. `alone`: its settings are the arguments alone."""
+    environment = {name: value for name, value in os.environ.items() if not (alone and name.startswith("LENGTHWISE_"))}
+    environment |= {"LENGTHWISE_CONFIG": ""} if alone else {}
+    command = [find_program(), *arguments]
     try:
-        done = subprocess.run([find_program(), *arguments], input=text or b"", capture_output=True, check=False)
+        done = subprocess.run(command, input=text or b"", capture_output=True, check=False, env=environment)
     except OSError as error:
         raise LengthwiseError(f"cannot run {find_program()}: {error.strerror}") from None
     told = done.stderr.decode(errors="replace")

@@ -5,7 +5,6 @@ import base64
 import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -253,8 +252,7 @@ class Trial(Snapshot[experiment_service_pb2.Trial]):
         connection = self._connection
         if not connection.data_dir:
             self.refresh()  # the command does not know of a closed client
-        where = {"data_dir": connection.data_dir} if connection.data_dir else asdict(connection.settings)
-        given = [f"--{name}={value}" for name, value in where.items() if value]
+        given = [f"--data_dir={connection.data_dir}"] if connection.data_dir else connection.options()
         told: list[dict[str, Any]] = json.loads(programs.ask([command, self._path, "--output=json", *options, *given])[0])
         return told
 

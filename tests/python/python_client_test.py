@@ -73,6 +73,11 @@ class ClientTest(unittest.TestCase):
             experiment = self.client.submit(path)
             self.assertEqual(experiment.counts.queued, 1)
             self.assertEqual(experiment.specification["tasks"][0]["label"], "swapped")
+        # It goes to the client's server, whatever the user's settings are.
+        with mock.patch.dict(os.environ, {"LENGTHWISE_SERVER": "nowhere:1", "LENGTHWISE_TLS_CA": "system"}):
+            again = self.client.submit(path, request_id="once", owner="me")
+            self.assertEqual(self.client.submit(path, request_id="once").name, again.name)
+        self.assertEqual(again.owner, "me")
         self.addCleanup(os.chdir, os.getcwd())
         os.chdir(directory)
         self.client.submit(specification).cancel()
@@ -943,16 +948,11 @@ class RefusingServer(grpc.GenericRpcHandler):
         kind = handler_call_details.method.removeprefix("/lengthwise.v1.ExperimentService/")
         if kind == "GetTrial":
             return grpc.unary_unary_rpc_method_handler(self._answer, **convert)
-        if kind == "UploadData":
-            return grpc.stream_unary_rpc_method_handler(
-                lambda requests, context: self._answer(list(requests), context), **convert
-            )
         assert kind == "DownloadModel", kind
         return grpc.unary_stream_rpc_method_handler(self._answers, **convert)
 
 
 class RetryTest(unittest.TestCase):
-    Sent = experiment_service_pb2.UploadDataRequest
     Streamed = experiment_service_pb2.DownloadModelRequest
     Trial = experiment_service_pb2.Trial
 
@@ -965,17 +965,16 @@ class RetryTest(unittest.TestCase):
         """Makes each kind of call; returns the index of its first answer."""
         return {
             "call": lambda: connection.call(experiment_service_pb2.GetTrialRequest(), self.Trial).index,
-            "send": lambda: connection.send(lambda: iter([self.Sent()] * 3), self.Sent, self.Trial).index,
             "stream": lambda: next(connection.stream(self.Streamed(), self.Trial)).index,
         }
 
     def test_retries_after_the_servers_delay(self):
-        for kind in ("call", "send", "stream"):
+        for kind in ("call", "stream"):
             server = self.serve(refusals=2, retry_delay=0.01)
             self.assertEqual(self.calls(server.connection)[kind](), 3, kind)
 
     def test_does_not_repeat_a_call_without_a_delay(self):
-        for kind in ("call", "send", "stream"):
+        for kind in ("call", "stream"):
             server = self.serve(refusals=1, retry_delay=0)
             with self.assertRaisesRegex(lengthwise.LengthwiseError, "too many calls"):
                 self.calls(server.connection)[kind]()
@@ -983,7 +982,7 @@ class RetryTest(unittest.TestCase):
 
     def test_gives_up_on_a_long_delay(self):
         with mock.patch("lengthwise.connection._PATIENCE_SECONDS", 0.0):
-            for kind in ("call", "send", "stream"):
+            for kind in ("call", "stream"):
                 server = self.serve(refusals=1, retry_delay=0.5)
                 with self.assertRaisesRegex(lengthwise.LengthwiseError, "too many calls"):
                     self.calls(server.connection)[kind]()
