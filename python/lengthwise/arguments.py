@@ -6,11 +6,12 @@ import inspect
 import os
 from collections.abc import Callable, Iterable, Iterator
 from numbers import Integral, Real
-from typing import Any, SupportsIndex, TypeVar
+from typing import Any, SupportsIndex, TypeVar, cast
 
 from lengthwise.errors import UsageError
 
 _Class = TypeVar("_Class", bound=type)
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 Count = int
 
 
@@ -39,6 +40,10 @@ _KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "str | os.PathLike[str]": (_is(str, os.PathLike), "the path of a file"),
     "str | Sequence[str]": (_are(str), "text or a list of texts"),
     "float | Iterable[float]": (_are(Real), "a number or a list of numbers"),
+    "Callable[[Experiment], None]": (
+        callable,
+        "a function that is called with the experiment; leave it out for a bar in notebooks and terminals",
+    ),
 }
 
 
@@ -49,20 +54,21 @@ def check_value(name: str, annotation: str, value: object) -> None:
         raise UsageError(f"{name}: got {value!r}, expected {expected}")
 
 
+def checked(function: _Function) -> _Function:
+    """Makes a function check its arguments."""
+    signature = inspect.signature(function)
+
+    @functools.wraps(function)
+    def call(*given: Any, **named: Any) -> Any:
+        for name, value in signature.bind(*given, **named).arguments.items():
+            check_value(name, str(signature.parameters[name].annotation), value)
+        return function(*given, **named)
+
+    return cast(_Function, call)
+
+
 def check_arguments(kind: _Class) -> _Class:
     """Makes the public methods of a class check their arguments."""
-
-    def checked(method: Callable[..., Any]) -> Callable[..., Any]:
-        signature = inspect.signature(method)
-
-        @functools.wraps(method)
-        def call(*given: Any, **named: Any) -> Any:
-            for name, value in signature.bind(*given, **named).arguments.items():
-                check_value(name, str(signature.parameters[name].annotation), value)
-            return method(*given, **named)
-
-        return call
-
     for name, method in list(vars(kind).items()):
         if inspect.isfunction(method) and not name.startswith("_"):
             setattr(kind, name, checked(method))

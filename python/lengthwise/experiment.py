@@ -304,10 +304,7 @@ class Experiment(Snapshot[experiment_service_pb2.Experiment]):
         if not 0 <= accuracy <= 1:
             meant = f"{accuracy / 100:g} for {accuracy:g} %" if 1 < accuracy <= 100 else "0.9 for 90 %"
             raise errors.UsageError(f"accuracy: got {accuracy:g}, expected a fraction from 0 to 1, such as {meant}")
-        trials = self.trials()
-        return frames.seconds_to_accuracy(
-            frames.accuracies(self._connection, self.name, trials, intervals=True), trials, accuracy
-        )
+        return frames.seconds_to_accuracy(self._connection, self.name, self.trials(), accuracy)
 
     def compare(self, table: str, *, select: str = "") -> pandas.DataFrame:
         """Beside a published table such as "randomized_pe/table_1": one row a cell, measured and published. `select`: choose

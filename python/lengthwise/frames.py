@@ -77,15 +77,14 @@ def accuracies(connection: Connection, name: str, trials: Sequence[Trial], inter
     return frame
 
 
-def seconds_to_accuracy(scores: pandas.DataFrame, all_trials: Sequence[Trial], accuracy: float) -> pandas.DataFrame:
-    """One row a trial; `scores` are its accuracies, with those during training. An evaluation whose time is not known, that
-    of an attempt without a step, does not count.
-    """
+def seconds_to_accuracy(
+    connection: Connection, name: str, all_trials: Sequence[Trial], accuracy: float
+) -> pandas.DataFrame:
+    """One row a trial. `name` as for losses."""
     found = pandas.DataFrame([_key(trial) for trial in all_trials], columns=KEY)
-    unseen = scores[~scores["seen"].astype(bool) & ((scores["training_seconds"] > 0) | (scores["step"] == 0))]
-    means = unseen.groupby(["trial", "step", "final"], as_index=False)[["training_seconds", "accuracy"]].mean()
-    first = means[means["accuracy"] > accuracy].groupby("trial")["training_seconds"].min()
-    found["seconds"] = found["trial"].map(first).astype(float)
+    measured = queries.length_accuracies(connection, name, [trial.name for trial in all_trials], intervals=True)
+    seconds = queries.seconds_to(measured, lambda one: one.HasField("unseen_accuracy") and one.unseen_accuracy > accuracy)
+    found["seconds"] = found["trial"].map(seconds).astype(float)
     return found
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from typing import Any
 
-from lengthwise.arguments import check_value
+from lengthwise.arguments import Count, checked
 from lengthwise.client import Client, checked_data_dir
 from lengthwise.errors import LengthwiseError, UsageError
 from lengthwise.experiment import Experiment, progress_bar
@@ -24,13 +24,14 @@ _POLL_SECONDS = 0.2
 _END_SECONDS = 30.0
 
 
+@checked
 def run(
     specification: str | os.PathLike[str] | Mapping[str, Any],
     *,
     data_dir: str | os.PathLike[str] | None = None,
     device: str = "auto",
-    workers: int | None = None,
-    threads: int = 1,
+    workers: Count | None = None,
+    threads: Count = 1,
     fresh: bool = False,
     progress: Callable[[Experiment], None] | None = None,
 ) -> Experiment:
@@ -50,7 +51,8 @@ def run(
     errors stop the workers, which store checkpoints, and the server. If a worker ends while others run, these go on, and a
     warning says so. UsageError for a wrong argument, before anything is submitted.
     """
-    _check_arguments(device, workers, threads, progress)
+    if not re.fullmatch(r"auto|cpu|cuda(:\d+)?", device, re.ASCII):
+        raise UsageError(f'device: got {device!r}, expected "auto", "cpu", "cuda" or "cuda:N"')
     specification = checked_specification(specification)
     arguments = ["run", "--output=events", "--until_eof", f"--device={device}", f"--threads={threads}"]
     arguments += [] if workers is None else [f"--workers={workers}"]
@@ -80,7 +82,7 @@ def _follow(trainer: Followed, experiment: Experiment, progress: Callable[[Exper
             ended = trainer.wait(_POLL_SECONDS)
             if ended:
                 trainer.check()
-            trainer.take_warnings(stacklevel=3)
+            trainer.take_warnings(stacklevel=4)
             try:
                 experiment.refresh()
             except LengthwiseError:
@@ -114,16 +116,3 @@ def _sigterm_as_exit() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
-
-
-def _check_arguments(device: object, workers: object, threads: object, progress: object) -> None:
-    """Raises UsageError for an argument that is none of the annotation's."""
-    if not isinstance(device, str) or not re.fullmatch(r"auto|cpu|cuda(:\d+)?", device, re.ASCII):
-        raise UsageError(f'device: got {device!r}, expected "auto", "cpu", "cuda" or "cuda:N"')
-    check_value("workers", "Count | None", workers)
-    check_value("threads", "Count", threads)
-    if progress is not None and not callable(progress):
-        raise UsageError(
-            f"progress: got {progress!r}, expected a function that is called with the experiment; leave it out for a bar in "
-            "notebooks and terminals"
-        )

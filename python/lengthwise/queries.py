@@ -1,6 +1,7 @@
 """Queries of the server's measurements, one function each. `name` is an experiment's or a trial's full name."""
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from contextlib import closing
 from typing import TypeVar
@@ -81,6 +82,21 @@ def mean(measured: event_pb2.LengthAccuracies, side: str, by_loss: bool) -> floa
     field = f"{side}_{'loss' if by_loss else 'accuracy'}"
     value: float = getattr(measured, field)
     return value if measured.HasField(field) else None
+
+
+def has_time(step: int, measured: event_pb2.LengthAccuracies) -> bool:
+    """False if it is not known how long training had taken: an attempt that resumed and trained no step does not know."""
+    return measured.training_seconds > 0 or step == 0
+
+
+def seconds_to(evaluations: Iterable[Evaluation], reached: Callable[[event_pb2.LengthAccuracies], bool]) -> dict[str, float]:
+    """By trial, the seconds of training at the first evaluation that `reached` something. Those without a time do not count.
+    """
+    found: dict[str, float] = {}
+    for one in evaluations:
+        if has_time(one.step, one.accuracies) and reached(one.accuracies):
+            found[one.trial] = min(found.get(one.trial, math.inf), one.accuracies.training_seconds)
+    return found
 
 
 def loss_curves(connection: Connection, name: str, trials: Sequence[str], max_points: int) -> list[LossCurve]:

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 import numpy
 
+from lengthwise import queries
+from lengthwise._proto import event_pb2
 from lengthwise.analyses.trial_sets import Subject, TrialSet, by_seed
 from lengthwise.errors import UsageError, refused
-from lengthwise.plots.data import has_time
-from lengthwise.plots.groups import evaluation_score
 
 
 @dataclass(eq=False)
@@ -37,20 +37,10 @@ class Speed:
         return float(statistics.median(self.seconds))
 
 
-def _seconds(subject: Subject, accuracy: float) -> dict[str, float]:
-    """By the trial's name: of the evaluations during training (evaluation.every_steps) and the final one, when the first was
-    above `accuracy`, on average over the unseen lengths. Trials of which none was are not in it. An evaluation whose time is
-    not known, that of an attempt without a step, does not count.
-    """
-    found: dict[str, float] = {}
-    for experiment in subject.experiments:
-        trials = {trial.name: trial for trial in experiment.trials}
-        for one in experiment.evaluations(intervals=True):
-            if one.trial in trials and has_time(one.step, one.accuracies):
-                score = evaluation_score(experiment, trials[one.trial], one.accuracies)
-                if score is not None and score > accuracy:
-                    found[one.trial] = min(found.get(one.trial, math.inf), one.accuracies.training_seconds)
-    return found
+def _accuracy(measured: event_pb2.LengthAccuracies) -> float:
+    """The mean over the unseen lengths; if no length is unseen, over all."""
+    means = (queries.mean(measured, side, by_loss=False) for side in ("unseen", "seen"))
+    return next((mean for mean in means if mean is not None), 0.0)
 
 
 def measure(subject: Subject, accuracy: float) -> list[Speed]:
@@ -59,7 +49,9 @@ def measure(subject: Subject, accuracy: float) -> list[Speed]:
     """
     if not 0 < accuracy < 1:
         raise UsageError(f"--accuracy: got {accuracy:g}, expected a number above 0 and below 1")
-    seconds_of = _seconds(subject, accuracy)
+    # Of the evaluations during training (evaluation.every_steps) and the final ones.
+    evaluations = [one for experiment in subject.experiments for one in experiment.evaluations(intervals=True)]
+    seconds_of = queries.seconds_to(evaluations, lambda measured: _accuracy(measured) > accuracy)
     found = []
     for one in subject.sets:
         experiment = subject.experiment_of(one.trials[0])

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from lengthwise.errors import refused
 from lengthwise.plots import panels
 from lengthwise.plots.accuracy_over_steps import Evaluations, IntervalLine, interval_evaluations, interval_lines
-from lengthwise.plots.data import PlottedExperiment, experiment_names, has_time
+from lengthwise.plots.data import PlottedExperiment, experiment_names
 from lengthwise.plots.groups import group_trials, tasks_of
 from lengthwise.plots.metrics import common
 from lengthwise.plots.options import Options
 from lengthwise.plots.picture import Picture, Series
+from lengthwise.queries import has_time
 
 
 def _unseen(of_trial: Evaluations) -> dict[float, float]:

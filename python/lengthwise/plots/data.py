@@ -27,11 +27,6 @@ T = TypeVar("T")
 LOSS_POINTS = 1000
 
 
-def has_time(step: int, measured: event_pb2.LengthAccuracies) -> bool:
-    """False if it is not known how long training had taken: an attempt that resumed and trained no step does not know."""
-    return measured.training_seconds > 0 or step == 0
-
-
 @dataclass(frozen=True)
 class TrialFilter:
     """Selects the trials to draw: each sequence that is not empty must contain the trial's label."""

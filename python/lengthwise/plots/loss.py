@@ -9,11 +9,12 @@ import numpy
 from lengthwise.errors import UsageError, refused
 from lengthwise.plots import panels
 from lengthwise.plots.accuracy_over_time import scale_time
-from lengthwise.plots.data import PlottedExperiment, Trial, experiment_names, has_time
+from lengthwise.plots.data import PlottedExperiment, Trial, experiment_names
 from lengthwise.plots.groups import Key, TrialGroup, best_rate, group_trials, tasks_of
 from lengthwise.plots.metrics import common
 from lengthwise.plots.options import Options
 from lengthwise.plots.picture import Axis, Picture, Series
+from lengthwise.queries import has_time
 
 # By trial.
 _Curves = dict[str, dict[float, float]]
