@@ -10,21 +10,14 @@ from lengthwise.connection import Connection
 from lengthwise.queries import check_columns, check_evaluation, check_points, stored_events
 
 
-@dataclass(frozen=True)
-class Evaluation:
-    step: int
-    time: Timestamp
-    accuracies: event_pb2.LengthAccuracies
-
-
 @dataclass
 class TrialHistory:
     # The whole loss curve, all columns as long as `steps`,
     points: event_pb2.TrainingPoints = field(default_factory=event_pb2.TrainingPoints)
     # and when each point was sent.
     times: list[Timestamp] = field(default_factory=list)
-    # Evaluations during training in order, then the full one at the end.
-    evaluations: list[Evaluation] = field(default_factory=list)
+    # Evaluations during training in order, then the full one at the end: events with length_accuracies.
+    evaluations: list[event_pb2.Event] = field(default_factory=list)
     # Scores of single sequences of the final evaluation, by ascending length, and its accuracies under noise. Empty unless
     # requested.
     sequence_scores: dict[int, event_pb2.SequenceScores] = field(default_factory=dict)
@@ -37,7 +30,7 @@ def fetch_history(connection: Connection, trial: str) -> TrialHistory:
     for event in stored_events(connection, trial, omit_attention_maps=True):
         if event.HasField("length_accuracies"):
             check_evaluation(event.length_accuracies, trial)
-            history.evaluations.append(Evaluation(event.step, event.time, event.length_accuracies))
+            history.evaluations.append(event)
         elif event.HasField("sequence_scores"):
             history.sequence_scores[event.sequence_scores.length] = event.sequence_scores
         elif event.HasField("noise_accuracies"):

@@ -29,7 +29,7 @@ from lengthwise.errors import NotFoundError, damaged
 from lengthwise.events import AttentionMap, Projection, name_of, to_attention_maps, to_projection
 from lengthwise.exports.exporter import Exporter
 from lengthwise.names import short_name
-from lengthwise.trial_history import Evaluation, TrialHistory, fetch_history
+from lengthwise.trial_history import TrialHistory, fetch_history
 
 Arrays = dict[str, NDArray[Any]]
 _INTEGER, _FLOAT, _DOUBLE = "<i8", "<f4", "<f8"
@@ -65,14 +65,14 @@ def _losses(points: event_pb2.TrainingPoints) -> Arrays:
     }
 
 
-def _evaluations(evaluations: Iterable[Evaluation]) -> Arrays:
+def _evaluations(evaluations: Iterable[event_pb2.Event]) -> Arrays:
     arrays: Arrays = {}
-    intervals: list[Evaluation] = []
+    intervals: list[event_pb2.Event] = []
     for evaluation in evaluations:
-        measured = evaluation.accuracies
+        measured = evaluation.length_accuracies
         if not measured.final:
             # All evaluations of a trial have the same lengths.
-            if not intervals or intervals[0].accuracies.lengths == measured.lengths:
+            if not intervals or intervals[0].length_accuracies.lengths == measured.lengths:
                 intervals.append(evaluation)
             continue
         arrays["final_lengths"] = numpy.array(measured.lengths, _INTEGER)
@@ -85,14 +85,14 @@ def _evaluations(evaluations: Iterable[Evaluation]) -> Arrays:
             arrays["training_set_accuracy"] = numpy.array([measured.training_accuracy], _DOUBLE)
     if not intervals:
         return arrays
-    lengths = intervals[0].accuracies.lengths
+    lengths = intervals[0].length_accuracies.lengths
     arrays["interval_steps"] = numpy.array([one.step for one in intervals], _INTEGER)
     arrays["interval_lengths"] = numpy.array(lengths, _INTEGER)
-    arrays["interval_accuracies"] = numpy.array([one.accuracies.accuracies for one in intervals], _DOUBLE)
-    for name in sorted({metric.name for one in intervals for metric in one.accuracies.metrics}):
+    arrays["interval_accuracies"] = numpy.array([one.length_accuracies.accuracies for one in intervals], _DOUBLE)
+    for name in sorted({metric.name for one in intervals for metric in one.length_accuracies.metrics}):
         values = numpy.full((len(intervals), len(lengths)), numpy.nan, _DOUBLE)
         for row, one in enumerate(intervals):
-            for metric in one.accuracies.metrics:
+            for metric in one.length_accuracies.metrics:
                 if metric.name == name:
                     values[row] = metric.values
         arrays[f"interval_{name}"] = values

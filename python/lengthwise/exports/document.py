@@ -27,7 +27,7 @@ from lengthwise.exports.exporter import Exporter
 from lengthwise.exports.tables import TRIAL_KEY, TRIALS, short_floats, trial_key, trial_row
 from lengthwise.message_json import as_dictionary
 from lengthwise.rendering import finite
-from lengthwise.trial_history import Evaluation, fetch_history
+from lengthwise.trial_history import fetch_history
 
 
 class JsonExporter(Exporter):
@@ -77,8 +77,8 @@ def _columns(message: Message, *names: str) -> dict[str, Any]:
     }
 
 
-def _evaluation(evaluation: Evaluation) -> dict[str, Any]:
-    measured = evaluation.accuracies
+def _evaluation(evaluation: event_pb2.Event) -> dict[str, Any]:
+    measured = evaluation.length_accuracies
     return {
         "step": evaluation.step,
         "final": measured.final,

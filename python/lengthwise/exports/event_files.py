@@ -17,7 +17,7 @@ from lengthwise._proto import event_pb2, experiment_service_pb2
 from lengthwise.errors import LengthwiseError
 from lengthwise.exports.exporter import Exporter
 from lengthwise.names import label, short_name
-from lengthwise.trial_history import Evaluation, fetch_history
+from lengthwise.trial_history import fetch_history
 
 try:
     from tensorboard.compat.proto import event_pb2 as tensorboard_event_pb2  # type: ignore[import-untyped]
@@ -99,8 +99,8 @@ def _session_end(trial: experiment_service_pb2.Trial) -> plugin_data_pb2.HParams
     return data
 
 
-def _write_evaluation(evaluation: Evaluation, events: _EventFile) -> None:
-    measured = evaluation.accuracies
+def _write_evaluation(evaluation: event_pb2.Event, events: _EventFile) -> None:
+    measured = evaluation.length_accuracies
     time = _seconds(evaluation.time)
     group = "final" if measured.final else "evaluation"
     for name in ("seen_accuracy", "unseen_accuracy"):

@@ -20,7 +20,6 @@ from lengthwise.models import download_model
 from lengthwise.names import short_name
 from lengthwise.queries import Summary
 from lengthwise.rendering import format_exact
-from lengthwise.trial_history import Evaluation
 from lengthwise.version import __version__
 
 Trial = experiment_service_pb2.Trial
@@ -93,11 +92,8 @@ class SiteExporter(CsvExporter):
         self.close()
         sums = {name: self.output.sha256(name) for name in self.output.files()}
         by_loss = data.summary.heading.compared_by_loss
-        finals = {
-            trial.name: [one for one in evaluations if one.accuracies.final][-1]
-            for trial, evaluations in self._evaluations
-            if any(one.accuracies.final for one in evaluations)
-        }
+        measured = ((trial.name, one.length_accuracies) for trial, of_trial in self._evaluations for one in of_trial)
+        finals = {name: one for name, one in measured if one.final}
         page = report.template("site.html").render(
             name=short_name(self.subject.experiment.name),
             description=data.experiment.specification.description,
@@ -126,12 +122,14 @@ def _results(summary: Summary) -> list[list[str]]:
     ]  # fmt: skip
 
 
-def _row(trial: Trial, summary: Summary, finals: dict[str, Evaluation], sums: dict[str, str]) -> dict[str, str]:
+def _row(
+    trial: Trial, summary: Summary, finals: dict[str, event_pb2.LengthAccuracies], sums: dict[str, str]
+) -> dict[str, str]:
     name, provenance = short_name(trial.name), trial.outcome.provenance
 
     def score(side: str) -> str:
         final, by_loss = finals.get(trial.name), summary.heading.compared_by_loss
-        mean = None if final is None else queries.mean(final.accuracies, side, by_loss)
+        mean = None if final is None else queries.mean(final, side, by_loss)
         return accuracy_table.format_score(summary, mean)
 
     return {

@@ -17,7 +17,7 @@ from lengthwise.events import name_of, score_or_none, sequence_counts, to_dateti
 from lengthwise.exports.exporter import Exporter
 from lengthwise.names import label
 from lengthwise.rendering import Value, write_csv_rows
-from lengthwise.trial_history import Evaluation, TrialHistory, fetch_history
+from lengthwise.trial_history import TrialHistory, fetch_history
 
 # Columns and what they mean. The first ones of every table: the trial and its point of the grid.
 TRIAL_KEY = {
@@ -115,7 +115,7 @@ def trial_key(trial: experiment_service_pb2.Trial) -> list[Value]:
 
 def _last(history: TrialHistory, name: str) -> float | None:
     """Of the last full evaluation that measured it."""
-    finals = [one.accuracies for one in history.evaluations if one.accuracies.final]
+    finals = [one.length_accuracies for one in history.evaluations if one.length_accuracies.final]
     return next((getattr(one, name) for one in reversed(finals) if one.HasField(name)), None)
 
 
@@ -151,7 +151,7 @@ class CsvExporter(Exporter):
         self._losses = self._open_table("loss_curves.csv", LOSSES)
         self._noise: BinaryIO | None = None
         # Written last: their columns are known when all of them are.
-        self._evaluations: list[tuple[experiment_service_pb2.Trial, list[Evaluation]]] = []
+        self._evaluations: list[tuple[experiment_service_pb2.Trial, list[event_pb2.Event]]] = []
 
     def _open_table(self, name: str, columns: dict[str, str]) -> BinaryIO:
         file = self.open(name)
@@ -177,9 +177,8 @@ class CsvExporter(Exporter):
         self._evaluations.append((trial, history.evaluations))
 
     def finish(self) -> None:
-        metrics = sorted(
-            {metric.name for _, of_trial in self._evaluations for one in of_trial for metric in one.accuracies.metrics}
-        )
+        measured = [one.length_accuracies for _, of_trial in self._evaluations for one in of_trial]
+        metrics = sorted({metric.name for one in measured for metric in one.metrics})
         columns = ACCURACIES | {
             metric: f"another measure of the same sequences: {metric.replace('_', ' ')}, a fraction and not a percentage"
             for metric in metrics
@@ -200,8 +199,8 @@ class CsvExporter(Exporter):
         self.output.write("columns.json", json.dumps(meanings, indent=1, ensure_ascii=False) + "\n")
 
 
-def _accuracy_rows(evaluation: Evaluation, seen_up_to: int, metrics: Sequence[str]) -> Iterator[list[Value]]:
-    measured = evaluation.accuracies
+def _accuracy_rows(evaluation: event_pb2.Event, seen_up_to: int, metrics: Sequence[str]) -> Iterator[list[Value]]:
+    measured = evaluation.length_accuracies
     values = {metric.name: metric.values for metric in measured.metrics}
     sequences = sequence_counts(measured)
     for i, length in enumerate(measured.lengths):
