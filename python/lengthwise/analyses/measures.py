@@ -69,8 +69,6 @@ def procrustes_distance(a: ArrayLike, b: ArrayLike) -> float:
     import scipy.linalg
 
     first, second = numpy.asarray(a, float), numpy.asarray(b, float)
-    if first.shape != second.shape:
-        raise ValueError(f"tables of {first.shape} and {second.shape} cannot be turned onto each other")
     rotation, _ = scipy.linalg.orthogonal_procrustes(first, second)
     return float(numpy.linalg.norm(first @ rotation - second))
 
@@ -87,8 +85,6 @@ def spearman_correlation(first: Sequence[float], second: Sequence[float]) -> Cor
     """Spearman's rank correlation of pairs; None for fewer than three pairs, or if one quantity does not vary."""
     import scipy.stats
 
-    if len(first) != len(second):
-        raise ValueError(f"{len(first)} and {len(second)} values are no pairs")
     if len(first) < 3 or min(first) == max(first) or min(second) == max(second):
         return None
     found = scipy.stats.spearmanr(first, second)
@@ -112,8 +108,6 @@ class PairedTest:
 
 def paired_t_test(first: Sequence[float], second: Sequence[float]) -> PairedTest | None:
     """Paired t-test of (first[i], second[i]). None for fewer than two pairs, or equal differences (t is undefined)."""
-    if len(first) != len(second):
-        raise ValueError(f"{len(first)} and {len(second)} values are no pairs")
     import scipy.stats
 
     differences = numpy.asarray(first, float) - numpy.asarray(second, float)
