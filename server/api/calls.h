@@ -125,7 +125,7 @@ class Calls {
 
   // Serves a unary call. `handle` is
   //   absl::StatusOr<Response>(const Request&, const Caller&), whose result is the answer, or
-  //   void(const Request&, const Caller&, Callback<Response>), which answers later.
+  //   void(const Request&, const Caller&, Done<Response>), which answers later.
   // The request lives until the answer. A call that was cancelled while waiting for a thread is not
   // handled. A call that waits too long for one gets DEADLINE_EXCEEDED. A client's calls wait for
   // no other client's (WorkPool); beyond WorkPool::kMostWaiting they get RESOURCE_EXHAUSTED.
@@ -152,8 +152,8 @@ class Calls {
     UnaryCall* const call = counts ? new UnaryCall() : nullptr;
     UnaryReactor* const reactor =
         call == nullptr ? context->DefaultReactor() : static_cast<UnaryReactor*>(call);
-    Callback<Response> done = [this, payer, method, call, reactor,
-                               response](absl::StatusOr<Response> result) {
+    Done<Response> done = [this, payer, method, call, reactor,
+                           response](absl::StatusOr<Response> result) {
       absl::Status status = result.status();
       if (status.ok() && call != nullptr) {
         absl::StatusOr<AnswerBudget::Share> share = streams_.answers().Take(payer, method, *result);
@@ -164,8 +164,7 @@ class Calls {
       reactor->Finish(rpc::ToGrpcStatus(status));
     };
     auto run = [request, caller = *std::move(caller), done, handle = std::move(handle)] {
-      if constexpr (std::is_invocable_v<Handle, const Request&, const Caller&,
-                                        Callback<Response>>) {
+      if constexpr (std::is_invocable_v<Handle, const Request&, const Caller&, Done<Response>>) {
         handle(*request, caller, done);
       } else {
         done(handle(*request, caller));

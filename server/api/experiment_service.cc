@@ -50,7 +50,7 @@ absl::Status CheckOwner(Core& core, const Caller& caller, absl::string_view name
 
 // Prepares and posts an extension, again if another one came in between.
 void Extend(Core& core, platform::WorkPool& pool, const v1::ExtendExperimentRequest& asked,
-            const Callback<v1::ExtendExperimentResponse>& done) {
+            const Done<v1::ExtendExperimentResponse>& done) {
   absl::StatusOr<Extension> prepared = core.submissions().PrepareExtension(asked);
   if (!prepared.ok()) return done(prepared.status());
   const auto extension = std::make_shared<const Extension>(*std::move(prepared));

@@ -109,7 +109,7 @@ std::unique_ptr<Service> NewWorkerService(Core& core, TransferThreads& downloads
                              const Caller& caller) -> absl::StatusOr<EventStream*> {
         return EventStream::Start(
             [&core, audit, context](v1::StreamEventsRequest asked, std::string by,
-                                    Callback<v1::StreamEventsResponse> done) {
+                                    Done<v1::StreamEventsResponse> done) {
               // Even to forget them would keep the command loop.
               if (asked.events_size() > kMaxEvents) return done(CheckEvents(asked));
               MakeTextPrintable(asked);

@@ -89,8 +89,7 @@ void CommandLoop::PostCommand(Command command) {
 }
 
 void CommandLoop::Synchronize(v1::SynchronizeRequest request, std::string caller,
-                              std::function<bool()> given_up,
-                              Callback<v1::SynchronizeResponse> done) {
+                              std::function<bool()> given_up, Done<v1::SynchronizeResponse> done) {
   const int64_t call_bytes = BytesOfCall(request);
   PostCommand({.apply = [this, request = std::move(request), caller = std::move(caller),
                          given_up = std::move(given_up), done]() mutable -> Answer {

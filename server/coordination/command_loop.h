@@ -101,7 +101,7 @@ class CommandLoop {
 
   // Queues a command. `done` gets the result of `apply`.
   template <typename T>
-  void Post(std::function<absl::StatusOr<T>()> apply, Callback<T> done, int64_t bytes = 0,
+  void Post(std::function<absl::StatusOr<T>()> apply, Done<T> done, int64_t bytes = 0,
             int64_t call_bytes = 0, bool frees_space = false) {
     PostCommand({.apply = [apply = std::move(apply), done]() -> Answer {
                    auto result = std::make_shared<absl::StatusOr<T>>(apply());
@@ -116,14 +116,14 @@ class CommandLoop {
   // answer. Other commands run in between. If one of them fails, the earlier ones stay.
   // `call_bytes` counts until the first part runs: a command that has begun is not refused.
   template <typename T>
-  void PostParts(std::function<absl::StatusOr<std::optional<T>>()> part, Callback<T> done,
+  void PostParts(std::function<absl::StatusOr<std::optional<T>>()> part, Done<T> done,
                  int64_t call_bytes = 0) {
     PostPart(std::move(part), std::move(done), call_bytes, /*begun=*/false);
   }
   void PostCommand(Command command);
   // Queues a worker's call, whose answer may be held (WaitingCalls::Take).
   void Synchronize(v1::SynchronizeRequest request, std::string caller,
-                   std::function<bool()> given_up, Callback<v1::SynchronizeResponse> done);
+                   std::function<bool()> given_up, Done<v1::SynchronizeResponse> done);
 
   // Calls `read` while no group is being applied and returns its result. `read` may read the
   // scheduler. Keep it short: commands wait for it.
@@ -150,7 +150,7 @@ class CommandLoop {
   };
 
   template <typename T>
-  void PostPart(std::function<absl::StatusOr<std::optional<T>>()> part, Callback<T> done,
+  void PostPart(std::function<absl::StatusOr<std::optional<T>>()> part, Done<T> done,
                 int64_t call_bytes, bool begun) {
     PostCommand({.apply = [this, part, done]() -> Answer {
                    auto result = std::make_shared<absl::StatusOr<std::optional<T>>>(part());

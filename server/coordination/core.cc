@@ -318,8 +318,7 @@ void Core::EndEarlier(std::vector<SweepRecord> left) {
            }});
 }
 
-void Core::Submit(std::shared_ptr<Submission> submission,
-                  Callback<v1::CreateExperimentResponse> done) {
+void Core::Submit(std::shared_ptr<Submission> submission, Done<v1::CreateExperimentResponse> done) {
   using Response = std::optional<v1::CreateExperimentResponse>;
   const int64_t bytes = submission->bytes();
   loop_.Post<Response>([this, submission] { return submissions().Create(*submission); },

@@ -127,7 +127,7 @@ class Core {
 
   CommandLoop& loop() { return loop_; }
   // Creates the experiment of a submission.
-  void Submit(std::shared_ptr<Submission> submission, Callback<v1::CreateExperimentResponse> done);
+  void Submit(std::shared_ptr<Submission> submission, Done<v1::CreateExperimentResponse> done);
   // Called by commands on the loop. Submissions' Prepare functions may be called on any thread.
   Submissions& submissions() { return engine_.submissions; }
   Experiments& experiments() { return engine_.experiments; }

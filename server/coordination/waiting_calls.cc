@@ -37,7 +37,8 @@ absl::Duration WaitingCalls::HoldOf(const v1::SynchronizeRequest& request) {
 }
 
 absl::Status WaitingCalls::Take(v1::SynchronizeRequest request, const std::string& caller,
-                                std::function<bool()> given_up, Done done) {
+                                std::function<bool()> given_up,
+                                Done<v1::SynchronizeResponse> done) {
   RETURN_IF_ERROR(leases_.Hear(request, caller));
   const std::string worker = request.worker().worker_id();
   if (const auto newest = newest_.find(worker); newest != newest_.end()) {

@@ -31,7 +31,7 @@ namespace lengthwise::server {
 // Answers a call. Call it once, on any thread: that of the command loop after a commit, or the
 // caller's if the call was refused. Must not block.
 template <typename T>
-using Callback = std::function<void(absl::StatusOr<T>)>;
+using Done = std::function<void(absl::StatusOr<T>)>;
 
 // One call of each worker: a later one ends it with an empty answer, so that a worker that calls
 // without end is answered once in each group. An answer costs O(log n); a call that keeps waiting
@@ -40,7 +40,6 @@ using Callback = std::function<void(absl::StatusOr<T>)>;
 class WaitingCalls {
  public:
   using Answer = absl::StatusOr<v1::SynchronizeResponse>;
-  using Done = Callback<v1::SynchronizeResponse>;
   using Answers = std::vector<std::function<void()>>;
 
   // Serve grants no more leases to a group when they have this much memory.
@@ -54,7 +53,7 @@ class WaitingCalls {
   // the caller has gone, or cannot be told of a lease now: it gets none, because that would only
   // expire. `given_up` must be cheap and must not block; it is not called after `done`.
   absl::Status Take(v1::SynchronizeRequest request, const std::string& caller,
-                    std::function<bool()> given_up, Done done);
+                    std::function<bool()> given_up, Done<v1::SynchronizeResponse> done);
 
   // Called in a transaction, after everything that makes directives. Grants leases to the workers
   // that a pack waits for, and answers those that have a new directive, have called again, or have
@@ -87,7 +86,7 @@ class WaitingCalls {
     std::string caller;
     absl::Time deadline;
     std::function<bool()> given_up;
-    Done done;
+    Done<v1::SynchronizeResponse> done;
   };
   using Calls = absl::btree_map<int64_t, Call>;  // by number, in the order of arrival
 
@@ -105,7 +104,8 @@ class WaitingCalls {
   absl::btree_set<std::pair<absl::Time, int64_t>> deadlines_;
   absl::flat_hash_map<std::string, int64_t> newest_;  // by worker; not the overtaken ones
   Answers answers_;                                   // since the last Serve
-  std::vector<std::pair<int64_t, Done>> answered_;    // since the last commit
+  std::vector<std::pair<int64_t, Done<v1::SynchronizeResponse>>>
+      answered_;  // since the last commit
   int64_t next_ = 1;
   int64_t first_uncommitted_ = 1;
   size_t lease_bytes_ = 0;  // that the last Serve has granted

@@ -61,7 +61,7 @@ std::string NewDirectory() {
 }
 
 void PostExtend(Core& core, const v1::ExtendExperimentRequest& request,
-                Callback<v1::ExtendExperimentResponse> done) {
+                Done<v1::ExtendExperimentResponse> done) {
   absl::StatusOr<Extension> prepared = core.submissions().PrepareExtension(request);
   if (!prepared.ok()) return done(prepared.status());
   core.loop().Post<v1::ExtendExperimentResponse>(
@@ -73,7 +73,7 @@ void PostExtend(Core& core, const v1::ExtendExperimentRequest& request,
 }
 
 void PostCancel(Core& core, const v1::CancelExperimentRequest& request, const std::string& caller,
-                Callback<v1::Experiment> done) {
+                Done<v1::Experiment> done) {
   core.loop().PostParts<v1::Experiment>(
       [&core, request, caller, parts = std::make_shared<Parts>()] {
         return core.experiments().Cancel(request, caller, *parts);
@@ -82,7 +82,7 @@ void PostCancel(Core& core, const v1::CancelExperimentRequest& request, const st
 }
 
 void PostRetry(Core& core, const v1::RetryTrialsRequest& request, const std::string& caller,
-               Callback<v1::RetryTrialsResponse> done) {
+               Done<v1::RetryTrialsResponse> done) {
   core.loop().PostParts<v1::RetryTrialsResponse>(
       [&core, request, caller, parts = std::make_shared<Parts>()] {
         return core.experiments().RetryTrials(request, caller, *parts);
@@ -91,13 +91,13 @@ void PostRetry(Core& core, const v1::RetryTrialsRequest& request, const std::str
 }
 
 void PostCall(Core& core, const v1::SynchronizeRequest& request, const std::string& caller,
-              Callback<v1::SynchronizeResponse> done) {
+              Done<v1::SynchronizeResponse> done) {
   core.loop().Synchronize(
       request, caller, [] { return false; }, std::move(done));
 }
 
 void PostEvents(Core& core, const v1::StreamEventsRequest& request, const std::string& caller,
-                Callback<v1::StreamEventsResponse> done) {
+                Done<v1::StreamEventsResponse> done) {
   core.loop().Post<v1::StreamEventsResponse>(
       [&core, request, caller] { return core.intake().Store(request, caller); }, std::move(done),
       static_cast<int64_t>(request.ByteSizeLong()));
@@ -220,7 +220,7 @@ absl::StatusOr<v1::CreateExperimentResponse> TestCoordinator::Evaluate(
 absl::StatusOr<v1::CreateExperimentResponse> TestCoordinator::Submit(
     const absl::StatusOr<Submission>& prepared) {
   if (!prepared.ok()) return prepared.status();
-  return Await<v1::CreateExperimentResponse>([&](Callback<v1::CreateExperimentResponse> done) {
+  return Await<v1::CreateExperimentResponse>([&](Done<v1::CreateExperimentResponse> done) {
     core_->Submit(std::make_shared<Submission>(*prepared), std::move(done));
   });
 }

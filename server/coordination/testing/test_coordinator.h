@@ -30,15 +30,15 @@ absl::StatusOr<specification::Grid> ResolveSimply(const v1::CreateExperimentRequ
 
 // Post a command to a core's loop. `done` is called as by the loop.
 void PostExtend(Core& core, const v1::ExtendExperimentRequest& request,
-                Callback<v1::ExtendExperimentResponse> done);
+                Done<v1::ExtendExperimentResponse> done);
 void PostCancel(Core& core, const v1::CancelExperimentRequest& request, const std::string& caller,
-                Callback<v1::Experiment> done);
+                Done<v1::Experiment> done);
 void PostRetry(Core& core, const v1::RetryTrialsRequest& request, const std::string& caller,
-               Callback<v1::RetryTrialsResponse> done);
+               Done<v1::RetryTrialsResponse> done);
 void PostCall(Core& core, const v1::SynchronizeRequest& request, const std::string& caller,
-              Callback<v1::SynchronizeResponse> done);
+              Done<v1::SynchronizeResponse> done);
 void PostEvents(Core& core, const v1::StreamEventsRequest& request, const std::string& caller,
-                Callback<v1::StreamEventsResponse> done);
+                Done<v1::StreamEventsResponse> done);
 
 // Path of a directory that does not exist yet, for the running test or benchmark. Different at
 // each call.
