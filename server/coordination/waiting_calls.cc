@@ -41,8 +41,8 @@ absl::Status WaitingCalls::Take(v1::SynchronizeRequest request, const std::strin
                                 Done<v1::SynchronizeResponse> done) {
   RETURN_IF_ERROR(leases_.Hear(request, caller));
   const std::string worker = request.worker().worker_id();
-  if (const auto newest = newest_.find(worker); newest != newest_.end()) {
-    End(calls_.find(newest->second), v1::SynchronizeResponse());
+  if (const auto earlier = numbers_.find(worker); earlier != numbers_.end()) {
+    End(calls_.find(earlier->second), v1::SynchronizeResponse());
   }
   Scheduler& scheduler = ledger_.scheduler();
   ASSIGN_OR_RETURN(const v1::SynchronizeResponse known,
@@ -69,7 +69,7 @@ absl::Status WaitingCalls::Take(v1::SynchronizeRequest request, const std::strin
   call.request.set_wants_lease(request.wants_lease());
   if (request.wants_lease()) wanting_.insert(number);
   deadlines_.insert({call.deadline, number});
-  newest_[worker] = number;
+  numbers_[worker] = number;
   calls_.emplace(number, std::move(call));
   size_ = static_cast<int64_t>(calls_.size());
   return absl::OkStatus();
@@ -97,8 +97,8 @@ WaitingCalls::Answers WaitingCalls::Serve() {
   // The answer covers all leases of the worker, also one granted after the call. The worker lists
   // that one in its next call, which it sends at once.
   for (const std::string& worker : scheduler.TakeWorkersToTell()) {
-    const auto newest = newest_.find(worker);
-    if (newest != newest_.end()) End(calls_.find(newest->second), /*grants=*/false);
+    const auto number = numbers_.find(worker);
+    if (number != numbers_.end()) End(calls_.find(number->second), /*grants=*/false);
   }
   std::vector<int64_t> due;
   for (auto each = deadlines_.begin(); each != deadlines_.end() && each->first <= now; ++each) {
@@ -128,8 +128,7 @@ void WaitingCalls::End(Calls::iterator call, Answer answer) {
 }
 
 void WaitingCalls::Remove(Calls::iterator call) {
-  const auto newest = newest_.find(call->second.request.worker().worker_id());
-  if (newest != newest_.end() && newest->second == call->first) newest_.erase(newest);
+  numbers_.erase(call->second.request.worker().worker_id());
   wanting_.erase(call->first);
   deadlines_.erase({call->second.deadline, call->first});
   calls_.erase(call);

@@ -102,10 +102,10 @@ class WaitingCalls {
   Calls calls_;
   absl::btree_set<int64_t> wanting_;  // those that want a lease
   absl::btree_set<std::pair<absl::Time, int64_t>> deadlines_;
-  absl::flat_hash_map<std::string, int64_t> newest_;  // by worker; not the overtaken ones
-  Answers answers_;                                   // since the last Serve
-  std::vector<std::pair<int64_t, Done<v1::SynchronizeResponse>>>
-      answered_;  // since the last commit
+  absl::flat_hash_map<std::string, int64_t> numbers_;  // by worker
+  Answers answers_;                                    // since the last Serve
+  // Since the last commit.
+  std::vector<std::pair<int64_t, Done<v1::SynchronizeResponse>>> answered_;
   int64_t next_ = 1;
   int64_t first_uncommitted_ = 1;
   size_t lease_bytes_ = 0;  // that the last Serve has granted
