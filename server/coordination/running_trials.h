@@ -22,7 +22,7 @@
 
 namespace lengthwise::server {
 
-// The start of a trial's attempt. `name` is that of v1::Trial; the ids are parts of it.
+// The start or the end of a trial's attempt. `name` is that of v1::Trial; the ids are parts of it.
 struct RunningChange : RunningTrial {
   std::string name;
   // 0: the trial stopped running, and only its name is set.
