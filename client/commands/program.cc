@@ -172,6 +172,9 @@ absl::StatusOr<int> Program::RunPython(std::vector<std::string> arguments, bool 
     channel = connection->channel_options();
   }
   // Options must come before "--".
+  if (is_terminal) {
+    arguments.insert(std::find(arguments.begin(), arguments.end(), "--"), "--screen");
+  }
   const auto names = std::find(arguments.begin(), arguments.end(), "--");
   arguments.insert(names, {"--output", output, "--columns", absl::StrCat(width()), "--color",
                            palette().enabled() ? "always" : "never"});

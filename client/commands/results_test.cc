@@ -41,12 +41,14 @@ TEST_F(PythonCommandsTest, PythonPackageMakesComparisons) {
   terminal_ = {.width = 80, .height = 24};
   Run({"compare", "e-1", "f-1", "--color", "always"});
   EXPECT_EQ(out_,
-            "-m lengthwise compare --output table --columns 80 --color always -- e-1 f-1 at " +
+            "-m lengthwise compare --screen --output table --columns 80 --color always -- e-1 f-1 "
+            "at " +
                 server_.address() + "\n");
   Run({"results", "--compare", "list", "--output", "json", "--color", "never", "--server",
        "127.0.0.1:1"});
   EXPECT_EQ(out_,
-            "-m lengthwise results --compare list --output json --columns 80 --color never at \n");
+            "-m lengthwise results --compare list --screen --output json --columns 80 --color "
+            "never at \n");
 }
 
 TEST_F(PythonCommandsTest, MissingEnvironmentGivesOneLineOfAdvice) {

@@ -9,7 +9,6 @@ import argparse
 import errno
 import importlib
 import os
-import shutil
 import signal
 import sys
 from collections.abc import Sequence
@@ -31,9 +30,6 @@ COMMANDS = ("analyze", "compare", "export", "grids", "plot", "report", "results"
 
 _WRITE_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 
-# Width of tables if the output is no terminal.
-_ORDINARY_WIDTH = 110
-
 
 @dataclass(frozen=True)
 class Output:
@@ -45,7 +41,7 @@ class Output:
     # The value of --output.
     kind: str
     width: int
-    # A terminal would break lines longer than `width`.
+    # Lines longer than `width` would be broken.
     is_screen: bool
     palette: Palette
 
@@ -94,7 +90,8 @@ def _add_option(parser: argparse.ArgumentParser, definition: dict[str, Any], opt
 
 def add_arguments(parser: argparse.ArgumentParser, definition: dict[str, Any]) -> None:
     """Adds what a command takes, as commands/definitions.json has it, and, as every command: server address and credentials
-    (default: the environment, then the configuration file), and --output (default: the first).
+    (default: the environment, then the configuration file), --output (default: the first), and what the program knows of
+    the terminal that it passes the output on to.
     """
     for option in definition["options"]:
         _add_option(parser, definition, option)
@@ -102,8 +99,9 @@ def add_arguments(parser: argparse.ArgumentParser, definition: dict[str, Any]) -
         parser.add_argument(f"--{setting.name}", default=None)
     kinds = definition.get("printed", definition.get("output", ["table"]))
     parser.add_argument("--output", default=kinds[0], choices=kinds)
-    parser.add_argument("--color", default="auto", choices=["auto", "always", "never"])
-    parser.add_argument("--columns", type=int, default=0)
+    parser.add_argument("--color", default="never", choices=["always", "never"])
+    parser.add_argument("--columns", type=int, default=110)
+    parser.add_argument("--screen", action="store_true")
 
 
 def parser_of(command: str) -> argparse.ArgumentParser:
@@ -122,18 +120,6 @@ def parser_of(command: str) -> argparse.ArgumentParser:
 def connect(arguments: argparse.Namespace) -> closing[Connection]:
     """The server that the options name; a context that closes the connection."""
     return closing(Connection(resolve(vars(arguments)), timeout=60))
-
-
-def make_output(arguments: argparse.Namespace, out: TextIO, err: TextIO) -> Output:
-    terminal = out.isatty()
-    colors = arguments.color == "always" or (
-        arguments.color == "auto"
-        and terminal
-        and os.environ.get("TERM") not in ("dumb", "")
-        and not os.environ.get("NO_COLOR")
-    )
-    width = arguments.columns or (shutil.get_terminal_size().columns if terminal else _ORDINARY_WIDTH)
-    return Output(out, err, arguments.output, width, terminal, Palette(colors))
 
 
 def explain(error: LengthwiseError) -> tuple[str, int]:
@@ -155,7 +141,8 @@ def main(arguments: Sequence[str] | None = None, out: TextIO | None = None, err:
             raise UsageError(f'the command is "{named}", accepted: {", ".join(COMMANDS)}; see `lengthwise --help`')
         module = importlib.import_module(f"lengthwise.commands.{named}")
         parsed = parser_of(named).parse_args(given[1:])
-        code: int = module.run(parsed, make_output(parsed, out, err))
+        palette = Palette(parsed.color == "always")
+        code: int = module.run(parsed, Output(out, err, parsed.output, parsed.columns, parsed.screen, palette))
         out.flush()
         return code
     except LengthwiseError as error:
