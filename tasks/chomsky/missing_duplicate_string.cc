@@ -13,7 +13,7 @@ constexpr int32_t kMissing = 2;
 // The last token of an input of odd length.
 constexpr int32_t kPadding = 3;
 
-void Draw(random::Stream& stream, absl::Span<int32_t> input) {
+void DrawWithDuplicate(random::Stream& stream, absl::Span<int32_t> input) {
   if (input.size() == 1) {  // No room for two copies; the reference code uses this constant.
     input[0] = 1;
     return;
@@ -25,7 +25,7 @@ void Draw(random::Stream& stream, absl::Span<int32_t> input) {
   input[stream.Below(static_cast<uint32_t>(2 * half))] = kMissing;
 }
 
-void Solve(absl::Span<const int32_t> input, absl::Span<int32_t> target) {
+void FindDuplicate(absl::Span<const int32_t> input, absl::Span<int32_t> target) {
   const size_t half = input.size() / 2;
   const auto missing =
       static_cast<size_t>(std::find(input.begin(), input.end(), kMissing) - input.begin());
@@ -38,9 +38,12 @@ void Solve(absl::Span<const int32_t> input, absl::Span<int32_t> target) {
   }
 }
 
-std::unique_ptr<Task> Create(const catalogue::Parameters& /*parameters*/) {
-  return FromFunctions(
-      {.input_size = 4, .output_size = 2, .output_length = OneToken, .solve = Solve, .draw = Draw});
+std::unique_ptr<Task> CreateMissingDuplicate(const catalogue::Parameters& /*parameters*/) {
+  return FromFunctions({.input_size = 4,
+                        .output_size = 2,
+                        .output_length = OneToken,
+                        .solve = FindDuplicate,
+                        .draw = DrawWithDuplicate});
 }
 
 }  // namespace
@@ -57,7 +60,7 @@ TaskEntry MissingDuplicateString() {
       TaskKind::kTransduction,
       "context-sensitive",
       0.5,
-      Create};
+      CreateMissingDuplicate};
 }
 
 }  // namespace lengthwise::tasks::chomsky

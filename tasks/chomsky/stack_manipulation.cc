@@ -14,7 +14,7 @@ constexpr int32_t kPop = 2;
 constexpr int32_t kPushZero = 3;
 constexpr int32_t kInputSize = 5;
 
-void Draw(random::Stream& stream, absl::Span<int32_t> input) {
+void DrawStack(random::Stream& stream, absl::Span<int32_t> input) {
   const auto n = static_cast<int64_t>(input.size());
   const auto height = static_cast<size_t>(n == 1 ? 1 : stream.Between(1, n - 1));
   DrawBits(stream, input.first(height));
@@ -23,7 +23,7 @@ void Draw(random::Stream& stream, absl::Span<int32_t> input) {
   }
 }
 
-void Solve(absl::Span<const int32_t> input, absl::Span<int32_t> target) {
+void SolveStack(absl::Span<const int32_t> input, absl::Span<int32_t> target) {
   // The target has an element for every token of the input, so it can hold the stack, bottom first.
   size_t height = 0;
   for (const int32_t token : input) {
@@ -38,12 +38,12 @@ void Solve(absl::Span<const int32_t> input, absl::Span<int32_t> target) {
   Terminate(target, end);
 }
 
-std::unique_ptr<Task> Create(const catalogue::Parameters& /*parameters*/) {
+std::unique_ptr<Task> CreateStackManipulation(const catalogue::Parameters& /*parameters*/) {
   return FromFunctions({.input_size = kInputSize,
                         .output_size = 3,
                         .output_length = [](int64_t n) { return n + 1; },
-                        .solve = Solve,
-                        .draw = Draw,
+                        .solve = SolveStack,
+                        .draw = DrawStack,
                         .is_terminated = true});
 }
 
@@ -61,7 +61,7 @@ TaskEntry StackManipulation() {
       TaskKind::kTransduction,
       "deterministic context-free",
       0.5,
-      Create};
+      CreateStackManipulation};
 }
 
 }  // namespace lengthwise::tasks::chomsky
