@@ -1,7 +1,11 @@
 #include "server/security/authorization.h"
 
 #include <algorithm>
+#include <iterator>
+#include <string>
+#include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "proto/role_name.h"
 
@@ -72,46 +76,25 @@ constexpr Rule kRules[] = {
     {"lengthwise.v1.WorkerService/SignTransfer", Access::kWork, kRefusals},
 };
 
-bool Allows(Access access, v1::Role role) {
-  switch (access) {
-    case Access::kPublic:
-      return true;
-    case Access::kAuthenticated:
-      return role != v1::ROLE_UNSPECIFIED;
-    case Access::kRead:
-      return role == v1::VIEWER || role == v1::SUBMITTER || role == v1::ADMIN;
-    case Access::kSubmit:
-    case Access::kChange:
-      return role == v1::SUBMITTER || role == v1::ADMIN;
-    case Access::kWork:
-      return role == v1::WORKER || role == v1::ADMIN;
-    case Access::kBackUp:
-      return role == v1::BACKUP || role == v1::ADMIN;
-    case Access::kAdminister:
-      return role == v1::ADMIN;
-  }
-  return false;
-}
-
-// The roles that a refusal names, least privileged first.
-absl::string_view Allowed(Access access) {
+// The roles that may call, least privileged first.
+std::vector<v1::Role> RolesOf(Access access) {
   switch (access) {
     case Access::kPublic:
     case Access::kAuthenticated:
-      return "any role";
+      return {std::begin(kRoles), std::end(kRoles)};
     case Access::kRead:
-      return "viewer, submitter or admin";
+      return {v1::VIEWER, v1::SUBMITTER, v1::ADMIN};
     case Access::kSubmit:
     case Access::kChange:
-      return "submitter or admin";
+      return {v1::SUBMITTER, v1::ADMIN};
     case Access::kWork:
-      return "worker or admin";
+      return {v1::WORKER, v1::ADMIN};
     case Access::kBackUp:
-      return "backup or admin";
+      return {v1::BACKUP, v1::ADMIN};
     case Access::kAdminister:
-      return "admin";
+      return {v1::ADMIN};
   }
-  return "no role";
+  return {};
 }
 
 }  // namespace
@@ -132,10 +115,18 @@ absl::Status MayCall(const Caller& caller, absl::string_view method) {
     return absl::PermissionDeniedError(absl::StrCat(
         "no role may call ", method, ": the server's authorization table has no entry ", "for it"));
   }
-  if (Allows(rule->access, caller.role)) return absl::OkStatus();
+  const std::vector<v1::Role> roles = RolesOf(rule->access);
+  if (rule->access == Access::kPublic || absl::c_linear_search(roles, caller.role)) {
+    return absl::OkStatus();
+  }
+  std::string accepted;
+  for (const v1::Role role : roles) {
+    const absl::string_view comma = role == roles.back() ? " or " : ", ";
+    absl::StrAppend(&accepted, accepted.empty() ? "" : comma, RoleName(role));
+  }
   return absl::PermissionDeniedError(
       absl::StrCat(caller.principal, "'s token has the role ", RoleName(caller.role), "; ",
-                   method.substr(method.rfind('.') + 1), " takes the role ", Allowed(rule->access),
+                   method.substr(method.rfind('.') + 1), " takes the role ", accepted,
                    "; ask an administrator for another token"));
 }
 
