@@ -374,12 +374,13 @@ absl::Status Serve(const Flags& flags, const OpenCore& open) {
   std::optional<platform::PeriodicThread> self_check;
   // A private server, which nobody would start again, goes on when its socket is gone.
   if (!flags.is_private) {
-    const auto check = [&server] { return (*server)->CheckReachable(kSelfCheckPatience); };
+    const auto check = [&server] { return (*server)->edge().CheckReachable(kSelfCheckPatience); };
     self_check.emplace(flags.self_check_interval, SelfCheck(check, EndUnreachable));
   }
   const auto refresh_certificates = [&] {
     if (certificates != nullptr) {
-      certificates->Refresh([&](const Encryption& of) { return (*server)->SetEncryption(of); });
+      certificates->Refresh(
+          [&](const Encryption& of) { return (*server)->edge().SetEncryption(of); });
     }
     return true;
   };

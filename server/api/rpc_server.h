@@ -77,13 +77,8 @@ class RpcServer {
 
   // "HOST:PORT" with the bound port, or "unix:PATH".
   const std::string& address() const { return address_; }
-  // Edge::CheckReachable. Not for a Unix socket, as the next one.
-  absl::Status CheckReachable(absl::Duration patience) { return edge_->CheckReachable(patience); }
-
-  // Edge::SetEncryption.
-  absl::Status SetEncryption(const Encryption& encryption) {
-    return edge_->SetEncryption(encryption);
-  }
+  // Not with a Unix socket.
+  Edge& edge() { return *edge_; }
 
   // Ends open streams with UNAVAILABLE and health with NOT_SERVING, stops the core, which answers
   // waiting calls, gives calls until `grace` to end, then breaks them. Returns when all calls have

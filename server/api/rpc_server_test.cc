@@ -118,7 +118,7 @@ TEST(RpcServer, ReachesItselfOnEveryKindOfAddress) {
       options.edge.connections = 1;
       const auto server = RpcServer::Start(std::move(options), test.core()).value();
       for (int i = 0; i < 5; ++i) {
-        EXPECT_EQ(server->CheckReachable(absl::Seconds(30)), absl::OkStatus()) << host;
+        EXPECT_EQ(server->edge().CheckReachable(absl::Seconds(30)), absl::OkStatus()) << host;
       }
     }
   }
@@ -284,9 +284,9 @@ TEST(RpcServer, NewCertificateIsForNewConnections) {
   };
   const auto before = connect(old_authority);
   EXPECT_TRUE(Answers(before));
-  EXPECT_FALSE(server->SetEncryption({.certificate = "no PEM", .key = "no PEM"}).ok());
+  EXPECT_FALSE(server->edge().SetEncryption({.certificate = "no PEM", .key = "no PEM"}).ok());
   EXPECT_TRUE(Answers(connect(old_authority))) << "what cannot be used changes nothing";
-  ASSERT_EQ(server->SetEncryption(encryption(authority)), absl::OkStatus());
+  ASSERT_EQ(server->edge().SetEncryption(encryption(authority)), absl::OkStatus());
   EXPECT_TRUE(Answers(before)) << "the connection stays";
   EXPECT_TRUE(Answers(connect(authority)));
   EXPECT_FALSE(Answers(connect(old_authority)));
