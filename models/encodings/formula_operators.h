@@ -72,29 +72,21 @@ template <typename Number>
 Number Value(FormulaOp op, const Number& x, const Number& y) {
   using std::abs, std::cos, std::exp, std::floor, std::log, std::log1p, std::pow, std::sin,
       std::sqrt, std::tanh;
-  switch (op) {
 #define LENGTHWISE_VALUE(Name, word, operands, of_operands, ...) \
-  case FormulaOp::k##Name:                                       \
-    return of_operands;
-    LENGTHWISE_FORMULA_OPERATORS(LENGTHWISE_VALUE)
+  if (op == FormulaOp::k##Name) return of_operands;
+  LENGTHWISE_FORMULA_OPERATORS(LENGTHWISE_VALUE)
 #undef LENGTHWISE_VALUE
-    default:
-      return x;
-  }
+  return x;
 }
 
 // Derivatives of an operator's `value` by x and by y.
 inline std::array<double, 2> Derivatives(FormulaOp op, double x, double y, double value) {
   using std::cos, std::log, std::pow, std::sin;
-  switch (op) {
 #define LENGTHWISE_DERIVATIVES(Name, word, operands, of_operands, by_x, by_y) \
-  case FormulaOp::k##Name:                                                    \
-    return {by_x, by_y};
-    LENGTHWISE_FORMULA_OPERATORS(LENGTHWISE_DERIVATIVES)
+  if (op == FormulaOp::k##Name) return {by_x, by_y};
+  LENGTHWISE_FORMULA_OPERATORS(LENGTHWISE_DERIVATIVES)
 #undef LENGTHWISE_DERIVATIVES
-    default:
-      return {};
-  }
+  return {};
 }
 
 }  // namespace formula
