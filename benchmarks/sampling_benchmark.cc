@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <numeric>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -25,10 +26,12 @@ void SampleBatches(benchmark::State& state, const TaskEntry& entry, int64_t n) {
   std::vector<int32_t> inputs(kBatch * static_cast<size_t>(task.InputLength(n)));
   std::vector<int32_t> targets(kBatch * static_cast<size_t>(task.OutputLength(n)));
   std::vector<uint8_t> mask(targets.size());
+  std::vector<uint32_t> rows(kBatch);
+  std::iota(rows.begin(), rows.end(), 0);
   uint64_t step = 0;
   for (auto _ : state) {
-    SampleBatch(task, /*seed=*/0, random::Purpose::kTrainingSamples, step++, n, 0, kBatch,
-                {absl::MakeSpan(inputs), absl::MakeSpan(targets), absl::MakeSpan(mask)});
+    SampleRows(task, /*seed=*/0, random::Purpose::kTrainingSamples, step++, n, rows,
+               {absl::MakeSpan(inputs), absl::MakeSpan(targets), absl::MakeSpan(mask)});
     benchmark::DoNotOptimize(targets.data());
     benchmark::ClobberMemory();
   }

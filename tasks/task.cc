@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <numeric>
-#include <vector>
 
 #include "tasks/regression.h"
 
@@ -23,14 +21,6 @@ void SampleRows(const TransductionTask& task, uint64_t seed, random::Purpose pur
     task.Sample(n, stream, batch.inputs.subspan(i * input_length, input_length), target);
     task.Mask(target, batch.mask.subspan(i * output_length, output_length));
   }
-}
-
-void SampleBatch(const TransductionTask& task, uint64_t seed, random::Purpose purpose,
-                 uint64_t step, int64_t n, uint32_t first_row, uint32_t rows,
-                 TransductionBatch batch) {
-  std::vector<uint32_t> all(rows);
-  std::iota(all.begin(), all.end(), first_row);
-  SampleRows(task, seed, purpose, step, n, all, batch);
 }
 
 void SampleBatch(const RegressionTask& task, uint64_t seed, random::Purpose purpose, uint64_t step,

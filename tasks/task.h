@@ -67,11 +67,6 @@ struct TransductionBatch {
 void SampleRows(const TransductionTask& task, uint64_t seed, random::Purpose purpose, uint64_t step,
                 int64_t n, absl::Span<const uint32_t> rows, TransductionBatch batch);
 
-// SampleRows for rows first_row .. first_row + rows - 1. A batch can be made in parts.
-void SampleBatch(const TransductionTask& task, uint64_t seed, random::Purpose purpose,
-                 uint64_t step, int64_t n, uint32_t first_row, uint32_t rows,
-                 TransductionBatch batch);
-
 }  // namespace lengthwise::tasks
 
 #endif  // LENGTHWISE_TASKS_TASK_H_

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -25,15 +26,17 @@ Batch Draw(const TransductionTask& task, uint64_t seed, random::Purpose purpose,
   // Poisoned, so that elements left unwritten show.
   Batch batch{std::vector<int32_t>(inputs, -1), std::vector<int32_t>(targets, -1),
               std::vector<uint8_t>(targets, 77)};
-  SampleBatch(
-      task, seed, purpose, step, n, first_row, rows,
+  std::vector<uint32_t> all(rows);
+  std::iota(all.begin(), all.end(), first_row);
+  SampleRows(
+      task, seed, purpose, step, n, all,
       {absl::MakeSpan(batch.inputs), absl::MakeSpan(batch.targets), absl::MakeSpan(batch.mask)});
   return batch;
 }
 
-class SampleBatchTest : public ::testing::TestWithParam<std::string> {
+class SampleRowsTest : public ::testing::TestWithParam<std::string> {
  protected:
-  SampleBatchTest() : owner_(CreateTask(GetParam(), {}).value()) {}
+  SampleRowsTest() : owner_(CreateTask(GetParam(), {}).value()) {}
 
   const TransductionTask& task() const { return dynamic_cast<const TransductionTask&>(*owner_); }
 
@@ -41,7 +44,7 @@ class SampleBatchTest : public ::testing::TestWithParam<std::string> {
   std::unique_ptr<Task> owner_;
 };
 
-TEST_P(SampleBatchTest, PartsMakeTheWholeBatch) {
+TEST_P(SampleRowsTest, PartsMakeTheWholeBatch) {
   for (const int64_t n : {1, 2, 9, 40}) {
     const Batch whole = Draw(task(), 3, random::Purpose::kTrainingSamples, 11, n, 0, 10);
     Batch parts = Draw(task(), 3, random::Purpose::kTrainingSamples, 11, n, 0, 4);
@@ -55,7 +58,7 @@ TEST_P(SampleBatchTest, PartsMakeTheWholeBatch) {
   }
 }
 
-TEST_P(SampleBatchTest, SeedPurposeStepAndRowMatter) {
+TEST_P(SampleRowsTest, SeedPurposeStepAndRowMatter) {
   const auto inputs = [this](uint64_t seed, random::Purpose purpose, uint64_t step, uint32_t row) {
     return Draw(task(), seed, purpose, step, 40, row, 8).inputs;
   };
@@ -67,7 +70,7 @@ TEST_P(SampleBatchTest, SeedPurposeStepAndRowMatter) {
   EXPECT_NE(base, inputs(3, random::Purpose::kTrainingSamples, 11, 8));
 }
 
-TEST_P(SampleBatchTest, FillsItsBuffersWithValidTokens) {
+TEST_P(SampleRowsTest, FillsItsBuffersWithValidTokens) {
   for (const int64_t n : {1, 2, 3, 7, 40}) {
     const Batch batch = Draw(task(), 0, random::Purpose::kPreview, 0, n, 0, 100);
     for (const int32_t token : batch.inputs) {
@@ -90,7 +93,7 @@ std::vector<std::string> AllNames() {
   return names;
 }
 
-INSTANTIATE_TEST_SUITE_P(AllTasks, SampleBatchTest, ::testing::ValuesIn(AllNames()),
+INSTANTIATE_TEST_SUITE_P(AllTasks, SampleRowsTest, ::testing::ValuesIn(AllNames()),
                          [](const auto& info) { return info.param; });
 
 }  // namespace
