@@ -38,15 +38,12 @@ void TakeSequences(const tasks::TransductionTask& task,
   take(lengths.max());
   // Some tasks shorten every second length, so both the longest and the one before it count.
   if (lengths.min() < lengths.max()) take(lengths.max() - 1);
-  const v1::Evaluation& evaluation = specification.evaluation();
-  for (const int32_t n : evaluation.lengths()) take(n);
-  for (const int32_t n : evaluation.interval_lengths()) take(n);
-  for (const int32_t n : evaluation.attention_lengths()) take(n);
-  if (evaluation.has_projection()) {
-    take(evaluation.projection().fitted_length());
-    for (const int32_t n : evaluation.projection().lengths()) take(n);
+  for (const auto& [field, evaluated] : EvaluatedFields(specification.evaluation())) {
+    absl::c_for_each(evaluated, take);
   }
-  for (const v1::TokenSequence& input : evaluation.attention_inputs()) take(input.tokens_size());
+  for (const v1::TokenSequence& input : specification.evaluation().attention_inputs()) {
+    take(input.tokens_size());
+  }
 }
 
 template <typename Tokens>
@@ -86,18 +83,6 @@ void CheckInputs(const v1::Evaluation& evaluation, const std::string& task,
   }
 }
 
-// For puzzles, "evaluation.lengths" and the other evaluated lengths count conditions.
-template <typename Lengths>
-void CheckConditions(absl::string_view field, const Lengths& lengths, const std::string& task,
-                     const tasks::PuzzleTask& puzzles, Findings& findings) {
-  const auto conditions = static_cast<int32_t>(puzzles.conditions().size());
-  for (const int32_t length : lengths) {
-    if (length <= conditions) continue;
-    findings.Add(field, "got ", length, ", \"", task, "\" has conditions 1 to ", conditions);
-    return;
-  }
-}
-
 void CheckPuzzles(const v1::ExperimentSpecification& specification, const std::string& task,
                   const tasks::PuzzleTask& puzzles, Findings& findings) {
   const v1::Training& training = specification.training();
@@ -112,13 +97,13 @@ void CheckPuzzles(const v1::ExperimentSpecification& specification, const std::s
                  puzzles.training_puzzles(), " puzzles (training_puzzles): set the same number");
   }
   const v1::Evaluation& evaluation = specification.evaluation();
-  CheckConditions("evaluation.lengths", evaluation.lengths(), task, puzzles, findings);
-  CheckConditions("evaluation.interval_lengths", evaluation.interval_lengths(), task, puzzles,
-                  findings);
-  CheckConditions("evaluation.attention_lengths", evaluation.attention_lengths(), task, puzzles,
-                  findings);
-  CheckConditions("evaluation.projection.lengths", evaluation.projection().lengths(), task, puzzles,
-                  findings);
+  // For puzzles, the evaluated lengths count conditions.
+  const auto conditions = static_cast<int32_t>(puzzles.conditions().size());
+  for (const auto& [field, lengths] : EvaluatedFields(evaluation)) {
+    const auto beyond = absl::c_find_if(lengths, [&](int32_t n) { return n > conditions; });
+    if (beyond == lengths.end() || field == kFittedLength) continue;
+    findings.Add(field, "got ", *beyond, ", \"", task, "\" has conditions 1 to ", conditions);
+  }
   for (int i = 0; i < evaluation.attention_inputs_size(); ++i) {
     const auto& tokens = evaluation.attention_inputs(i).tokens();
     std::string field = absl::StrCat("evaluation.attention_inputs[", i, "]");
@@ -174,17 +159,6 @@ void CheckRegression(const v1::ExperimentSpecification& specification, const std
                    " numbers, including the scratchpad's 0");
     }
   }
-}
-
-// All sizes of text in training and evaluation.
-std::vector<int32_t> SizesOf(const v1::ExperimentSpecification& specification) {
-  const v1::Evaluation& evaluation = specification.evaluation();
-  std::vector<int32_t> sizes = {specification.training().lengths().max()};
-  for (const auto* lengths :
-       {&evaluation.lengths(), &evaluation.interval_lengths(), &evaluation.attention_lengths()}) {
-    sizes.insert(sizes.end(), lengths->begin(), lengths->end());
-  }
-  return sizes;
 }
 
 // Checks each task against the rest of the specification. Returns the range of its sequence
@@ -258,7 +232,10 @@ SequenceRange CheckTasks(const Catalogues& catalogues,
             std::max(range.longest,
                      CheckText(specification, absl::StrCat("tasks[", t, "]"), task, findings));
         if (task.has_ids()) {
-          for (const int32_t size : SizesOf(specification)) range.TakeId(task.LargestId(size));
+          range.TakeId(task.LargestId(specification.training().lengths().max()));
+          for (const auto& [field, sizes] : EvaluatedFields(specification.evaluation())) {
+            for (const int32_t size : sizes) range.TakeId(task.LargestId(size));
+          }
           continue;
         }
         break;
@@ -384,15 +361,11 @@ std::string OtherForm(const Catalogues& catalogues, const models::NetworkEntry& 
 }  // namespace
 
 std::optional<int32_t> SeenUpTo(const Catalogues& catalogues, const Choices& tasks) {
-  const auto of = [&](const std::optional<Choice>& task) {
-    return task.has_value() ? catalogues.tasks[task->index]->seen_up_to : std::nullopt;
-  };
-  if (tasks.empty()) return std::nullopt;
-  std::optional<int32_t> smallest = of(tasks.front());
+  std::optional<int32_t> smallest;
   for (const auto& task : tasks) {
-    const std::optional<int32_t> own = of(task);
-    if (!own.has_value()) return std::nullopt;
-    smallest = std::min(*smallest, *own);
+    if (!task || !catalogues.tasks[task->index]->seen_up_to) return std::nullopt;
+    const int32_t own = *catalogues.tasks[task->index]->seen_up_to;
+    smallest = std::min(smallest.value_or(own), own);
   }
   return smallest;
 }

@@ -30,9 +30,8 @@ using tasks::examples::Form;
 constexpr int64_t kFewExamples = 20;
 
 // Reports those of `lengths` that have no test examples.
-template <typename Lengths>
-void CheckTested(const std::string& field, const Lengths& lengths, const std::string& file,
-                 const Contents& contents, Findings& findings) {
+void CheckTested(const std::string& field, const std::vector<int32_t>& lengths,
+                 const std::string& file, const Contents& contents, Findings& findings) {
   std::map<int32_t, int64_t> untested;
   for (const int32_t length : lengths) {
     if (!contents.test.lengths.contains(length)) untested[length] = 0;
@@ -119,15 +118,11 @@ int64_t LongestOf(const Contents::OfPart& part, int32_t smallest, int32_t larges
 }
 
 std::set<int32_t> EvaluatedLengths(const v1::Evaluation& evaluation) {
-  std::set<int32_t> lengths(evaluation.lengths().begin(), evaluation.lengths().end());
-  lengths.insert(evaluation.interval_lengths().begin(), evaluation.interval_lengths().end());
-  lengths.insert(evaluation.attention_lengths().begin(), evaluation.attention_lengths().end());
-  if (evaluation.has_projection()) {
-    lengths.insert(evaluation.projection().fitted_length());
-    lengths.insert(evaluation.projection().lengths().begin(),
-                   evaluation.projection().lengths().end());
+  std::set<int32_t> all;
+  for (const auto& [field, lengths] : EvaluatedFields(evaluation)) {
+    all.insert(lengths.begin(), lengths.end());
   }
-  return lengths;
+  return all;
 }
 
 // Sequences of a network that reads whole examples: training and test examples of each length that
@@ -240,20 +235,13 @@ SequenceRange CheckExamples(const v1::ExperimentSpecification& specification,
   const std::string& tested = test.empty() ? train : test;
   const v1::Evaluation& evaluation = specification.evaluation();
   CheckTraining(specification.training(), train, *contents, findings);
-  CheckTested("evaluation.lengths", evaluation.lengths(), tested, *contents, findings);
-  // The default is some of evaluation.lengths, which are reported already.
-  std::vector<int32_t> interval_lengths;
-  absl::c_set_difference(evaluation.interval_lengths(), evaluation.lengths(),
-                         std::back_inserter(interval_lengths));
-  CheckTested("evaluation.interval_lengths", interval_lengths, tested, *contents, findings);
-  CheckTested("evaluation.attention_lengths", evaluation.attention_lengths(), tested, *contents,
-              findings);
-  if (evaluation.has_projection()) {
-    const v1::ProjectionSettings& projection = evaluation.projection();
-    CheckTested("evaluation.projection.fitted_length",
-                std::initializer_list<int32_t>{projection.fitted_length()}, tested, *contents,
-                findings);
-    CheckTested("evaluation.projection.lengths", projection.lengths(), tested, *contents, findings);
+  for (auto& [field, lengths] : EvaluatedFields(evaluation)) {
+    if (field == "evaluation.interval_lengths") {
+      // The default is some of evaluation.lengths, which are reported already.
+      std::erase_if(lengths,
+                    [&](int32_t n) { return absl::c_binary_search(evaluation.lengths(), n); });
+    }
+    CheckTested(field, lengths, tested, *contents, findings);
   }
   SequenceRange range;
   if (is_text) {

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -14,9 +15,8 @@ constexpr int32_t kMostTokens = 1 << 20;
 constexpr int64_t kMostStepTokens = int64_t{1} << 24;
 
 // Reports the first of `sizes` for which the task has no examples.
-template <typename Sizes>
-void CheckSizes(absl::string_view field, const Sizes& sizes, const tasks::TextTask& task,
-                Findings& findings) {
+void CheckSizes(absl::string_view field, const std::vector<int32_t>& sizes,
+                const tasks::TextTask& task, Findings& findings) {
   for (const int32_t size : sizes) {
     if (size < 1) continue;  // reported elsewhere
     const absl::Status status = task.Check(size);
@@ -71,11 +71,9 @@ int64_t CheckText(const v1::ExperimentSpecification& specification, const std::s
   const v1::Training& training = specification.training();
   const v1::Evaluation& evaluation = specification.evaluation();
   if (!training.has_packing()) return 0;  // mixed task kinds, reported elsewhere
-  CheckSizes("training.lengths", std::initializer_list<int32_t>{training.lengths().max()}, task,
-             findings);
-  CheckSizes("evaluation.lengths", evaluation.lengths(), task, findings);
-  CheckSizes("evaluation.interval_lengths", evaluation.interval_lengths(), task, findings);
-  CheckSizes("evaluation.attention_lengths", evaluation.attention_lengths(), task, findings);
+  const std::vector<EvaluatedField> evaluated = EvaluatedFields(evaluation);
+  CheckSizes("training.lengths", {training.lengths().max()}, task, findings);
+  for (const auto& [field, sizes] : evaluated) CheckSizes(field, sizes, task, findings);
   CheckTextEvaluation(evaluation, findings);
   for (int i = 0; i < evaluation.attention_inputs_size(); ++i) {
     const absl::Status read = task.Parse(evaluation.attention_inputs(i).text()).status();
@@ -101,14 +99,10 @@ int64_t CheckText(const v1::ExperimentSpecification& specification, const std::s
   }
   int64_t longest = tasks::LongestTraining(task, training.lengths().max(), packing.tokens(),
                                            JoinsExamples(packing));
-  for (const int32_t size : evaluation.lengths()) {
-    longest = std::max(longest, tasks::LongestContinued(task, size));
-  }
-  for (const int32_t size : evaluation.interval_lengths()) {
-    longest = std::max(longest, tasks::LongestContinued(task, size));
-  }
-  for (const int32_t size : evaluation.attention_lengths()) {
-    longest = std::max(longest, tasks::LongestContinued(task, size));
+  for (const auto& [field, sizes] : evaluated) {
+    for (const int32_t size : sizes) {
+      longest = std::max(longest, tasks::LongestContinued(task, size));
+    }
   }
   return longest;
 }

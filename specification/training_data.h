@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "catalogue/entry.h"
 #include "proto/specification.pb.h"
@@ -74,6 +75,32 @@ inline std::string PromptParameter(const catalogue::Parameters& network) {
 
 inline bool SeesWholePrompts(const catalogue::Parameters& network) {
   return !PromptParameter(network).empty();
+}
+
+// A field of an evaluation that names lengths.
+struct EvaluatedField {
+  std::string field;
+  std::vector<int32_t> lengths;
+};
+
+inline constexpr char kFittedLength[] = "evaluation.projection.fitted_length";
+
+// The fields of all lengths that a trial evaluates or records, except for validation. The
+// projection's are there if it has lengths.
+inline std::vector<EvaluatedField> EvaluatedFields(const v1::Evaluation& evaluation) {
+  const auto list = [](const auto& lengths) {
+    return std::vector<int32_t>(lengths.begin(), lengths.end());
+  };
+  const v1::ProjectionSettings& projection = evaluation.projection();
+  std::vector<EvaluatedField> fields = {
+      {"evaluation.lengths", list(evaluation.lengths())},
+      {"evaluation.interval_lengths", list(evaluation.interval_lengths())},
+      {"evaluation.attention_lengths", list(evaluation.attention_lengths())}};
+  if (!projection.lengths().empty()) {
+    fields.push_back({kFittedLength, {projection.fitted_length()}});
+    fields.push_back({"evaluation.projection.lengths", list(projection.lengths())});
+  }
+  return fields;
 }
 
 }  // namespace lengthwise::specification
