@@ -97,8 +97,7 @@ int NameDistance(absl::string_view a_name, absl::string_view b_name) {
   return last[b.size()];
 }
 
-std::string Suggestion(absl::string_view given, absl::Span<const std::string> accepted) {
-  if (accepted.empty()) return "";
+const std::string* Nearest(absl::string_view given, absl::Span<const std::string> accepted) {
   const std::string* nearest = nullptr;
   int least = kFar;
   const auto consider = [&](absl::string_view word, const std::string& name) {
@@ -116,7 +115,14 @@ std::string Suggestion(absl::string_view given, absl::Span<const std::string> ac
       }
     }
   }
-  if (nearest != nullptr) return absl::StrCat("; did you mean \"", *nearest, "\"?");
+  return nearest;
+}
+
+std::string Suggestion(absl::string_view given, absl::Span<const std::string> accepted) {
+  if (accepted.empty()) return "";
+  if (const std::string* nearest = Nearest(given, accepted)) {
+    return absl::StrCat("; did you mean \"", *nearest, "\"?");
+  }
   std::vector<std::string> sorted(accepted.begin(), accepted.end());
   std::sort(sorted.begin(), sorted.end());
   const bool cut = sorted.size() > kMostListed;

@@ -16,6 +16,9 @@ namespace lengthwise::catalogue {
 // empty string if `accepted` is empty.
 std::string Suggestion(absl::string_view given, absl::Span<const std::string> accepted);
 
+// The name that Suggestion says you meant; null if none is near.
+const std::string* Nearest(absl::string_view given, absl::Span<const std::string> accepted);
+
 // Returns "table, json or csv".
 std::string Alternatives(absl::Span<const std::string> all);
 

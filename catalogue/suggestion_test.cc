@@ -52,6 +52,12 @@ TEST(SuggestionTest, SuggestsNothingFar) {
   }
 }
 
+TEST(SuggestionTest, NearestIsTheNameThatIsSuggested) {
+  const std::vector<std::string> accepted = {"binary", "rope"};
+  EXPECT_EQ(Nearest("rotary", accepted), &accepted[1]);
+  EXPECT_EQ(Nearest("training", accepted), nullptr);
+}
+
 TEST(SuggestionTest, CutsALongList) {
   std::vector<std::string> accepted;
   accepted.reserve(25);

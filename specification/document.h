@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/string_view.h"
 #include "catalogue/entry.h"
 #include "google/protobuf/descriptor.h"
@@ -74,6 +75,13 @@ Parsed ReadSpecification(const Document& document);
 
 // Joins a field path: "parent.name", or "name" if `parent` is empty.
 std::string Below(absl::string_view parent, absl::string_view name);
+
+// Calls `take` with each field of `message` and of the messages in it, and its path, except for
+// fields of components and of lists' elements.
+void ForEachField(
+    const google::protobuf::Descriptor& message, const std::string& parent,
+    absl::FunctionRef<void(const google::protobuf::FieldDescriptor& field, const std::string& path)>
+        take);
 
 struct UnknownField {
   // Text to append to the error: `; did you mean "steps"?`, or the accepted names.

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "absl/algorithm/container.h"
-#include "absl/strings/match.h"
+#include "absl/functional/function_ref.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -397,48 +397,43 @@ std::string Below(absl::string_view parent, absl::string_view name) {
   return parent.empty() ? std::string(name) : absl::StrCat(parent, ".", name);
 }
 
-namespace {
-
-// Adds the paths of all fields below `message`, by name.
-void AddFields(const google::protobuf::Descriptor& message, const std::string& path,
-               std::map<std::string, std::vector<std::string>>& paths) {
+void ForEachField(
+    const google::protobuf::Descriptor& message, const std::string& parent,
+    absl::FunctionRef<void(const FieldDescriptor& field, const std::string& path)> take) {
   for (int i = 0; i < message.field_count(); ++i) {
     const FieldDescriptor& field = *message.field(i);
-    const std::string below = Below(path, field.name());
-    paths[field.name()].push_back(below);
+    const std::string path = Below(parent, field.name());
+    take(field, path);
     // A component has parameters instead of fields, and a list's elements no single path.
     if (field.message_type() != nullptr && !field.is_repeated() &&
-        field.message_type()->full_name() != "lengthwise.v1.Component") {
-      AddFields(*field.message_type(), below, paths);
+        field.message_type() != v1::Component::descriptor()) {
+      ForEachField(*field.message_type(), path, take);
     }
   }
 }
-
-}  // namespace
 
 UnknownField DescribeUnknownField(const google::protobuf::Descriptor& message,
                                   absl::string_view name) {
   std::vector<std::string> names;
   for (int i = 0; i < message.field_count(); ++i) names.push_back(message.field(i)->name());
   UnknownField unknown{.suggestion = catalogue::Suggestion(name, names)};
-  for (const std::string& accepted : names) {
-    if (absl::StrContains(unknown.suggestion, absl::StrCat("mean \"", accepted, "\""))) {
-      unknown.probably = accepted;
-    }
+  if (const std::string* nearest = catalogue::Nearest(name, names)) {
+    unknown.probably = *nearest;
+    return unknown;
   }
-  if (!unknown.probably.empty()) return unknown;
   // It may be a field of another part of the specification.
+  const google::protobuf::Descriptor& top = *v1::ExperimentSpecification::descriptor();
   std::map<std::string, std::vector<std::string>> paths;
-  AddFields(*v1::ExperimentSpecification::descriptor(), "", paths);
+  ForEachField(top, "", [&](const FieldDescriptor& field, const std::string& path) {
+    paths[field.name()].push_back(path);
+  });
   names.clear();
   for (const auto& [accepted, unused] : paths) names.push_back(accepted);
-  const std::string elsewhere = catalogue::Suggestion(name, names);
-  for (const auto& [accepted, places] : paths) {
-    if (!absl::StrContains(elsewhere, absl::StrCat("mean \"", accepted, "\""))) continue;
+  if (const std::string* nearest = catalogue::Nearest(name, names)) {
+    const std::vector<std::string>& places = paths[*nearest];
     unknown.suggestion =
         absl::StrCat("; did you mean \"", absl::StrJoin(places, "\" or \""), "\"?");
-    const bool is_top = &message == v1::ExperimentSpecification::descriptor();
-    if (is_top && places.size() == 1) unknown.probably = places[0];
+    if (&message == &top && places.size() == 1) unknown.probably = places[0];
   }
   return unknown;
 }

@@ -47,29 +47,17 @@ std::optional<catalogue::Problem> FindForbiddenText(absl::string_view text) {
   return std::nullopt;
 }
 
-using PathsOfTypes = std::multimap<std::string, std::string>;
-
-// Adds the path of every field below `message` that holds a message of proto/specification.proto.
-void AddPaths(const google::protobuf::Descriptor& message, const std::string& path,
-              PathsOfTypes& paths) {
-  for (int i = 0; i < message.field_count(); ++i) {
-    const google::protobuf::FieldDescriptor& field = *message.field(i);
-    const google::protobuf::Descriptor* const type = field.message_type();
-    // The values of parameters are of another file. They contain themselves.
-    if (type == nullptr || type->file() != message.file()) continue;
-    const std::string below = Below(path, field.name());
-    paths.emplace(type->full_name(), below);
-    AddPaths(*type, below, paths);
-  }
-}
-
 // Returns the path of the field that holds this type of message in a specification, or "" if there
 // is not exactly one. Components occur in several places; the reported line number tells them
 // apart.
 std::string PathOf(const std::string& type) {
-  static const PathsOfTypes& paths = *[] {
-    auto* const all = new PathsOfTypes();
-    AddPaths(*v1::ExperimentSpecification::descriptor(), "", *all);
+  static const auto& paths = *[] {
+    auto* const all = new std::multimap<std::string, std::string>();
+    ForEachField(*v1::ExperimentSpecification::descriptor(), "",
+                 [all](const google::protobuf::FieldDescriptor& field, const std::string& path) {
+                   if (field.message_type() == nullptr) return;
+                   all->emplace(field.message_type()->full_name(), path);
+                 });
     return all;
   }();
   return paths.count(type) == 1 ? paths.find(type)->second : "";
