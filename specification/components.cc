@@ -8,6 +8,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "catalogue/suggestion.h"
+#include "google/protobuf/util/json_util.h"
 #include "models/encodings/positions.h"
 #include "models/networks/catalogue.h"
 #include "nlohmann/json.hpp"
@@ -37,30 +38,9 @@ std::string Mistake(const Value& value) {
 }
 
 nlohmann::json ToJson(const Value& value) {
-  switch (value.kind_case()) {
-    case Value::kBoolValue:
-      return value.bool_value();
-    case Value::kNumberValue:
-      if (const double number = value.number_value();
-          number == std::floor(number) && std::abs(number) < 1e15) {
-        return static_cast<int64_t>(number);
-      }
-      return value.number_value();
-    case Value::kStringValue:
-      return value.string_value();
-    case Value::kListValue: {
-      nlohmann::json list = nlohmann::json::array();
-      for (const Value& one : value.list_value().values()) list.push_back(ToJson(one));
-      return list;
-    }
-    case Value::kStructValue: {
-      nlohmann::json map = nlohmann::json::object();
-      for (const auto& [name, one] : value.struct_value().fields()) map[name] = ToJson(one);
-      return map;
-    }
-    default:
-      return nullptr;
-  }
+  std::string text;
+  (void)google::protobuf::util::MessageToJsonString(value, &text);  // no Value fails
+  return nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
 }
 
 // Writes the arguments of a user's module as JSON with sorted names.
