@@ -116,12 +116,6 @@ struct ReadExample {
   bool is_counted = true;  // at least one value of the target is
 };
 
-// A line that is wrong only if most other lines differ from it.
-struct Suspect {
-  std::string field;
-  std::string description;
-};
-
 std::string Size(int64_t count, absl::string_view what) {
   return absl::StrCat(count, " ", what, count == 1 ? "" : "s");
 }
@@ -223,7 +217,7 @@ class Loader {
   std::string beyond_field_, beyond_;
   std::vector<ReadExample>* examples_ = nullptr;
   int64_t as_long_ = 0;
-  std::vector<Suspect> not_as_long_;
+  std::vector<catalogue::Problem> not_as_long_;  // mistakes if most lines differ from these
   int64_t all_not_as_long_ = 0;
 };
 
@@ -443,7 +437,7 @@ void Loader::CheckTargetLengths(const std::string& name, size_t count) {
       2 * static_cast<size_t>(as_long_) <= count) {
     return;
   }
-  for (const Suspect& suspect : not_as_long_) problems_.Add(suspect.field, suspect.description);
+  for (const auto& suspect : not_as_long_) problems_.Add(suspect.field, suspect.description);
   problems_.all += all_not_as_long_ - static_cast<int64_t>(not_as_long_.size());
   problems_.Add(name, "if targets may have any length, set target_length: any");
 }

@@ -200,24 +200,8 @@ bool IsEmpty(const LineValues& values) {
 
 }  // namespace
 
-void LineValues::Clear() {
-  is_text = false;
-  text.clear();
-  numbers.clear();
-  not_whole.clear();
-}
-
-void Line::Clear() {
-  input.Clear();
-  target.Clear();
-  mask.clear();
-  length = 0;
-  positions.clear();
-  has_positions = false;
-}
-
 absl::Status ParseLine(absl::string_view text, Line& line) {
-  line.Clear();
+  line = {};
   if (text.find('\0') != absl::string_view::npos) {
     return absl::InvalidArgumentError(
         absl::StrCat("has a NUL byte at column ", text.find('\0') + 1, "; save the file as UTF-8"));

@@ -14,7 +14,7 @@
 
 namespace lengthwise::tasks::examples {
 
-// A list of values, or text. Reused for every line to avoid allocations.
+// A list of values, or text.
 struct LineValues {
   bool is_text = false;
   std::string text;
@@ -22,8 +22,6 @@ struct LineValues {
   // The first number that is not an integer with magnitude below 2^31, as written; empty if all
   // are.
   std::string not_whole;
-
-  void Clear();
 };
 
 struct Line {
@@ -36,8 +34,6 @@ struct Line {
   // Ids of the values of input and target.
   std::vector<int32_t> positions;
   bool has_positions = false;
-
-  void Clear();
 };
 
 // Largest length; the same limit as in specification/checks.h.
