@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -26,23 +27,9 @@ size_t Rank(const TaskEntry& entry) {
                              kLevels.begin());
 }
 
-template <TaskEntry (*Made)()>
-const TaskEntry& Kept() {
-  static const TaskEntry& entry = *new TaskEntry(Made());
-  return entry;
-}
-
-template <TaskEntry (*Asked)()>
-std::unique_ptr<Task> CreateText(const catalogue::Parameters& parameters) {
-  std::unique_ptr<Task> task = Kept<Asked>().create(parameters);
-  return std::make_unique<TransductionText>(
-      std::unique_ptr<TransductionTask>(static_cast<TransductionTask*>(task.release())));
-}
-
-// The transduction task as text.
-template <TaskEntry (*Asked)()>
-TaskEntry TextOf() {
-  TaskEntry made = Kept<Asked>();
+// The transduction task as text. `asked` must outlive it.
+TaskEntry TextOf(const TaskEntry& asked) {
+  TaskEntry made = asked;
   made.documentation = absl::StrCat(
       "The task ", made.name,
       " for networks that continue text: they read the input's tokens and \"=\", and write the "
@@ -50,21 +37,24 @@ TaskEntry TextOf() {
   made.name += "_text";
   made.title += ", as Text";
   made.kind = TaskKind::kText;
-  made.create = CreateText<Asked>;
+  made.create = [&asked](const catalogue::Parameters& parameters) {
+    std::unique_ptr<Task> task = asked.create(parameters);
+    return std::make_unique<TransductionText>(
+        std::unique_ptr<TransductionTask>(static_cast<TransductionTask*>(task.release())));
+  };
   made.accuracy_title = "exact match";
   made.random_accuracy = 0;
   return made;
 }
 
-template <TaskEntry (*Asked)()>
-void AddWithText(std::vector<const TaskEntry*>& entries) {
-  entries.push_back(&Kept<Asked>());
-  if (Kept<Asked>().kind == TaskKind::kTransduction) entries.push_back(&Kept<TextOf<Asked>>());
-}
-
-std::vector<const TaskEntry*> AllTasks() {
+std::vector<const TaskEntry*> MakeTasks() {
   std::vector<const TaskEntry*> entries;
-#define LENGTHWISE_ADD(family, name) AddWithText<family::name>(entries);
+  const auto add = [&](TaskEntry made) {
+    const TaskEntry& entry = *new TaskEntry(std::move(made));
+    entries.push_back(&entry);
+    if (entry.kind == TaskKind::kTransduction) entries.push_back(new TaskEntry(TextOf(entry)));
+  };
+#define LENGTHWISE_ADD(family, name) add(family::name());
   LENGTHWISE_TASKS(LENGTHWISE_ADD)
 #undef LENGTHWISE_ADD
   std::sort(entries.begin(), entries.end(), [](const TaskEntry* a, const TaskEntry* b) {
@@ -82,13 +72,13 @@ std::string Describe(const std::vector<catalogue::Problem>& problems) {
 }  // namespace
 
 absl::Span<const TaskEntry* const> TaskEntries() {
-  static const auto& entries = *new std::vector<const TaskEntry*>(AllTasks());
+  static const auto& entries = *new std::vector<const TaskEntry*>(MakeTasks());
   return entries;
 }
 
 absl::Span<const TaskEntry* const> EveryTaskEntry() {
   static const auto& entries = *[] {
-    auto* all = new std::vector<const TaskEntry*>(AllTasks());
+    auto* all = new std::vector<const TaskEntry*>(TaskEntries().begin(), TaskEntries().end());
     all->insert(all->end(),
                 {&examples::Examples(), &examples::ExamplesNumbers(), &examples::ExamplesText()});
     return all;

@@ -3,6 +3,7 @@
 #define LENGTHWISE_TASKS_ENTRY_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,7 +21,7 @@ struct TaskEntry : catalogue::Entry {
   // Token accuracy of random guessing with the default parameters, 0 to 1.
   double random_accuracy = 0;
   // `parameters` come from catalogue::Resolve with this entry.
-  std::unique_ptr<Task> (*create)(const catalogue::Parameters& parameters) = nullptr;
+  std::function<std::unique_ptr<Task>(const catalogue::Parameters& parameters)> create;
   // True if reordering the input never changes the target. Such a task needs no positional
   // information.
   bool permutation_invariant = false;

@@ -266,7 +266,7 @@ TaskEntry AssociativeRecall() {
       TaskKind::kTransduction,
       "",
       1.0 / 256,
-      [](const catalogue::Parameters& parameters) -> std::unique_ptr<Task> {
+      [](const catalogue::Parameters& parameters) {
         return std::make_unique<AssociativeRecallTask>(
             RecallSettings{.vocabulary = static_cast<int32_t>(parameters.Int("vocabulary")),
                            .pairs = parameters.Int("pairs"),
