@@ -1,8 +1,6 @@
 // `lengthwise validate SPEC`: checks a specification as the server would, without a server.
-#include <filesystem>
 #include <memory>
 #include <string>
-#include <system_error>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -77,24 +75,12 @@ void WriteLeftOut(Program& program, const specification::Grid& grid) {
 void AddValidate(Command root, Program& program) {
   auto path = std::make_shared<std::string>();
   auto resolved = std::make_shared<bool>(false);
-  auto archives = std::make_shared<std::string>();
   const Command command = program.AddCommand(
       root, "validate", "Checks a specification and lists every mistake", kOfflineGroup,
       "lengthwise validate experiments/quickstart.yaml",
-      [&program, path, resolved, archives]() -> absl::StatusOr<int> {
+      [&program, path, resolved]() -> absl::StatusOr<int> {
         ASSIGN_OR_RETURN(const auto read, ResolveFile(*path));
         const specification::Grid& grid = read.grid;
-        for (const ExampleFile& file : read.examples.files) {
-          std::error_code error;
-          const std::string copy = absl::StrCat(*archives, "/", file.sha256);
-          if (archives->empty() || file.made == nullptr) continue;
-          std::filesystem::copy_file(file.path, copy,
-                                     std::filesystem::copy_options::overwrite_existing, error);
-          if (error) {
-            return absl::InvalidArgumentError(
-                absl::StrCat("--archives: cannot write ", copy, ": ", error.message()));
-          }
-        }
         if (*resolved) {
           ASSIGN_OR_RETURN(auto json, MessageJson(grid.specification, /*indented=*/true));
           program.out() << json;
@@ -124,9 +110,6 @@ void AddValidate(Command root, Program& program) {
   command.AddFlag("--resolved", *resolved,
                   "Prints the specification with every default filled in, as JSON, which is a "
                   "specification, too");
-  command.AddOption("--archives DIR", *archives,
-                    "Writes the files of each network `python` into this directory, as the archive "
-                    "that a server takes, named by its SHA-256");
   program.AddOutputOption(command);
 }
 
