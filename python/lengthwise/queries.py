@@ -90,7 +90,8 @@ def has_time(step: int, measured: event_pb2.LengthAccuracies) -> bool:
 
 
 def seconds_to(evaluations: Iterable[Evaluation], reached: Callable[[event_pb2.LengthAccuracies], bool]) -> dict[str, float]:
-    """By trial, the seconds of training at the first evaluation that `reached` something. Those without a time do not count.
+    """By trial, the seconds of training at the first evaluation of which `reached` is true. Those without a time do not
+    count.
     """
     found: dict[str, float] = {}
     for one in evaluations:
