@@ -258,7 +258,7 @@ void RelationalQueryTask::Solve(RegressionSample sample) const {
   }
 }
 
-std::unique_ptr<Task> Create(const catalogue::Parameters& parameters) {
+std::unique_ptr<Task> CreateRelationalQuery(const catalogue::Parameters& parameters) {
   const std::string& operation = parameters.String("operation");
   QuerySettings settings;
   settings.has_min = operation == "min" || operation == "min_or_max";
@@ -358,7 +358,7 @@ TaskEntry RelationalQuery() {
       TaskKind::kRegression,
       "",
       0.0,
-      Create,
+      CreateRelationalQuery,
       /*permutation_invariant=*/false,
       /*axis=*/"scale",
       /*axis_title=*/"scale of the numbers",
