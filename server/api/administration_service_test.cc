@@ -69,6 +69,22 @@ TEST_F(AdministrationServiceTest, RefusedBackupReturnsTheReason) {
   EXPECT_EQ(status.error_code(), grpc::StatusCode::ALREADY_EXISTS);
 }
 
+TEST_F(AdministrationServiceTest, ClientThatLeavesDelaysNoOtherBackup) {
+  grpc::ClientContext context;
+  v1::BackUpRequest request;
+  request.set_name("left");
+  const auto reader = stub_->BackUp(&context, request);
+  context.TryCancel();
+  reader->Finish();
+  grpc::Status status;
+  // Refused while the first still ends.
+  EXPECT_TRUE(TestServer::Await([&] {
+    BackUp("other", status);
+    return status.error_code() != grpc::StatusCode::ABORTED;
+  }));
+  EXPECT_TRUE(status.ok()) << status.error_message();
+}
+
 TEST_F(AdministrationServiceTest, ReportsDiskUse) {
   server_.PutModel(server_.AddExperiment("grid", 1) + "/trials/t0", 10, "twelve bytes");
   grpc::Status status;
