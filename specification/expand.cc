@@ -1,6 +1,7 @@
 #include "specification/expand.h"
 
 #include <cstdint>
+#include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -9,7 +10,6 @@
 #include "models/networks/catalogue.h"
 #include "proto/digest.h"
 #include "specification/components.h"
-#include "specification/overrides.h"
 
 namespace lengthwise::specification {
 namespace {
@@ -66,7 +66,11 @@ std::vector<GridTrial> Expand(const v1::ExperimentSpecification& specification) 
   trials.reserve(static_cast<size_t>(specification.tasks_size()) * specification.networks_size() *
                  specification.encodings_size() * specification.learning_rates_size() *
                  seeds.size());
-  const NetworkOverrides overrides(specification);
+  // Keys are the labels of network and encoding.
+  std::map<std::pair<std::string, std::string>, const v1::Component*> overrides;
+  for (const v1::NetworkOverride& one : specification.network_overrides()) {
+    overrides.emplace(std::pair(one.network().label(), one.encoding()), &one.network());
+  }
   v1::TrialSpecification shared;
   *shared.mutable_training() = specification.training();
   *shared.mutable_evaluation() = specification.evaluation();
@@ -77,7 +81,11 @@ std::vector<GridTrial> Expand(const v1::ExperimentSpecification& specification) 
       for (const v1::Component& encoding : specification.encodings()) {
         if (!Fits(network, encoding)) continue;
         *shared.mutable_encoding() = encoding;
-        *shared.mutable_network() = overrides.Applied(network, encoding);
+        *shared.mutable_network() = network;
+        if (const auto own = overrides.find({network.label(), encoding.label()});
+            own != overrides.end()) {
+          shared.mutable_network()->MergeFrom(*own->second);
+        }
         const std::shared_ptr<const GridPack> pack = MakePack(shared);
         for (const double learning_rate : specification.learning_rates()) {
           const std::string prefix =

@@ -57,54 +57,33 @@ std::optional<size_t> Find(const std::map<std::string, size_t>& places, const st
   return std::nullopt;
 }
 
-void Set(const v1::Component& parameters, v1::Component& component) {
-  for (const auto& [name, value] : parameters.parameters()) {
-    (*component.mutable_parameters())[name] = value;
-  }
-}
-
-// Collects the overrides that the released code implies.
-class Additions {
- public:
-  explicit Additions(v1::ExperimentSpecification& specification) : specification_(specification) {
-    for (int i = 0; i < specification.network_overrides_size(); ++i) {
-      const v1::NetworkOverride& one = specification.network_overrides(i);
-      places_.emplace(Labels{LabelOf(one.network()), one.encoding()}, i);
-    }
-  }
-
-  void Add(const models::NetworkEntry& entry, const v1::Component& reading,
-           const v1::Component& network, const v1::Component& encoding) {
-    v1::NetworkOverride* target = nullptr;
-    for (const auto& [name, value] : reading.parameters()) {
-      if (IsChosen(entry, network, name)) continue;
-      if (target == nullptr) target = &Of(network, encoding);
-      target->mutable_network()->mutable_parameters()->insert({name, value});  // does not overwrite
-    }
-  }
-
- private:
-  v1::NetworkOverride& Of(const v1::Component& network, const v1::Component& encoding) {
-    const auto [place, is_new] = places_.emplace(Labels{network.label(), encoding.label()},
-                                                 specification_.network_overrides_size());
-    if (!is_new) return *specification_.mutable_network_overrides(place->second);
-    v1::NetworkOverride& added = *specification_.add_network_overrides();
-    added.set_encoding(encoding.label());
-    added.mutable_network()->set_name(network.name());
-    added.mutable_network()->set_label(network.label());
-    return added;
-  }
-
-  v1::ExperimentSpecification& specification_;
-  std::map<Labels, int> places_;
-};
-
 }  // namespace
 
 void AddCodeOverrides(absl::Span<const models::NetworkEntry* const> entries,
                       absl::Span<const v1::ExperimentSpecification> readings,
                       v1::ExperimentSpecification& specification) {
-  Additions additions(specification);
+  std::map<Labels, int> places;  // of the overrides
+  for (int i = 0; i < specification.network_overrides_size(); ++i) {
+    const v1::NetworkOverride& one = specification.network_overrides(i);
+    places.emplace(Labels{LabelOf(one.network()), one.encoding()}, i);
+  }
+  const auto add = [&](const models::NetworkEntry& entry, const v1::Component& parameters,
+                       const v1::Component& network, const v1::Component& encoding) {
+    for (const auto& [name, value] : parameters.parameters()) {
+      if (IsChosen(entry, network, name)) continue;
+      const auto [place, is_new] = places.emplace(Labels{network.label(), encoding.label()},
+                                                  specification.network_overrides_size());
+      if (is_new) {
+        v1::NetworkOverride& added = *specification.add_network_overrides();
+        added.set_encoding(encoding.label());
+        added.mutable_network()->set_name(network.name());
+        added.mutable_network()->set_label(network.label());
+      }
+      v1::Component& own =
+          *specification.mutable_network_overrides(place->second)->mutable_network();
+      own.mutable_parameters()->insert({name, value});  // does not overwrite
+    }
+  };
   for (const v1::ExperimentSpecification& reading : readings) {
     for (const v1::Component& parameters : reading.networks()) {
       const auto entry = std::find_if(
@@ -116,7 +95,7 @@ void AddCodeOverrides(absl::Span<const models::NetworkEntry* const> entries,
         for (const v1::Component& encoding : specification.encodings()) {
           const auto matches = [&](const v1::Component& wanted) { return Has(encoding, wanted); };
           if (std::any_of(reading.encodings().begin(), reading.encodings().end(), matches)) {
-            additions.Add(**entry, parameters, network, encoding);
+            add(**entry, parameters, network, encoding);
           }
         }
       }
@@ -146,7 +125,7 @@ OverriddenNetworks ResolveOverrides(absl::Span<const models::NetworkEntry* const
       continue;
     }
     v1::Component whole = base;
-    Set(changed, whole);
+    whole.MergeFrom(changed);  // their names and labels are equal
     const auto choice = ResolveComponent(plain, "network", path + ".network", whole, findings);
     if (!choice) continue;
     if (!overridden
@@ -158,22 +137,6 @@ OverriddenNetworks ResolveOverrides(absl::Span<const models::NetworkEntry* const
     }
   }
   return overridden;
-}
-
-NetworkOverrides::NetworkOverrides(const v1::ExperimentSpecification& specification) {
-  for (const v1::NetworkOverride& one : specification.network_overrides()) {
-    by_labels_.emplace(
-        std::make_pair(absl::string_view(one.network().label()), absl::string_view(one.encoding())),
-        &one);
-  }
-}
-
-v1::Component NetworkOverrides::Applied(const v1::Component& network,
-                                        const v1::Component& encoding) const {
-  v1::Component changed = network;
-  const auto found = by_labels_.find({network.label(), encoding.label()});
-  if (found != by_labels_.end()) Set(found->second->network(), changed);
-  return changed;
 }
 
 }  // namespace lengthwise::specification

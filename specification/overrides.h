@@ -8,7 +8,6 @@
 #include <string>
 #include <utility>
 
-#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "models/networks/catalogue.h"
 #include "proto/specification.pb.h"
@@ -37,19 +36,6 @@ void AddCodeOverrides(absl::Span<const models::NetworkEntry* const> entries,
 // parameters, wrong values, and duplicate overrides. Expects resolved axes.
 OverriddenNetworks ResolveOverrides(absl::Span<const models::NetworkEntry* const> entries,
                                     v1::ExperimentSpecification& specification, Findings& findings);
-
-// Looks up overrides by network and encoding. The specification must outlive it and stay unchanged.
-class NetworkOverrides {
- public:
-  explicit NetworkOverrides(const v1::ExperimentSpecification& specification);
-
-  // The network as trained with this encoding.
-  v1::Component Applied(const v1::Component& network, const v1::Component& encoding) const;
-
- private:
-  // Keys are the labels of network and encoding.
-  std::map<std::pair<absl::string_view, absl::string_view>, const v1::NetworkOverride*> by_labels_;
-};
 
 }  // namespace lengthwise::specification
 
