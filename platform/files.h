@@ -86,8 +86,8 @@ class AtomicFile {
 
   absl::Status Append(absl::string_view data);
   absl::Status Commit();
-  // The steps of Commit, for files that share the sync of their directory: makes the bytes durable,
-  // and then gives the file its name, which SyncDirectory makes durable.
+  // The steps of Commit, for files whose directory is synced later: makes the bytes durable, and
+  // then gives the file its name, which SyncDirectory makes durable.
   absl::Status Sync();
   absl::Status Rename();
 

@@ -144,7 +144,7 @@ absl::StatusOr<std::unique_ptr<ArtifactWriter>> Artifacts::Write(
   RETURN_IF_ERROR(ForWorker(reserve_.room()));
   auto writer =
       store_.Write({.experiment = path.experiment, .trial = path.trial, .sha256 = header.sha256()},
-                   header.size_bytes(), header.step());
+                   header.size_bytes());
   if (!writer.ok()) return ForWorker(writer.status(), &fault_);
   return std::make_unique<CheckedWriter>(*this, header, std::move(caller), *std::move(writer));
 }
@@ -244,7 +244,7 @@ absl::StatusOr<std::unique_ptr<ArtifactWriter>> Artifacts::WriteData(
   auto writer = store_.Write({.experiment = std::string(kUploads),
                               .trial = std::string(kDataFiles),
                               .sha256 = header.sha256()},
-                             header.size_bytes(), /*step=*/0);
+                             header.size_bytes());
   if (!writer.ok()) return ForWorker(writer.status());
   return std::make_unique<DataWriter>(*this, *std::move(writer));
 }

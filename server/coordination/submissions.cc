@@ -365,8 +365,7 @@ absl::Status Submissions::CopyFiles(const std::optional<StoredModel>& model,
   const specification::Grid& grid = submission.grid;
   const std::string& id = submission.experiment.id;
   if (model.has_value()) {
-    const absl::Status copied =
-        artifacts_.Copy(model->artifact, id, grid.trials.front().id, model->step);
+    const absl::Status copied = artifacts_.Copy(model->artifact, id, grid.trials.front().id);
     if (IsLost(copied)) {
       return absl::DataLossError(absl::StrCat("the model of ", grid.specification.evaluated_trial(),
                                               " cannot be used: ", copied.message()));
@@ -379,7 +378,7 @@ absl::Status Submissions::CopyFiles(const std::optional<StoredModel>& model,
   const std::string from = model.has_value() ? model->artifact.experiment : std::string(kUploads);
   for (const specification::DataFile& file : specification::DataFilesOf(grid.specification)) {
     const absl::Status copied =
-        artifacts_.Copy(DataFileId(from, file.sha256), id, std::string(kDataFiles), /*step=*/0);
+        artifacts_.Copy(DataFileId(from, file.sha256), id, std::string(kDataFiles));
     if (copied.ok()) continue;
     if (!IsLost(copied)) {
       return absl::UnavailableError(absl::StrCat("cannot store the examples: ", copied.message()));

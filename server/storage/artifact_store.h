@@ -119,7 +119,7 @@ absl::StatusOr<std::string> ArtifactDirectory(
     const std::string& root, absl::string_view experiment,
     std::optional<absl::string_view> trial = std::nullopt);
 
-// Path of the manifest beside an artifact.
+// Path of the manifest that earlier releases wrote beside an artifact.
 std::string ManifestPath(absl::string_view artifact);
 
 // True if the error means that an artifact is permanently gone or damaged. Other errors
@@ -177,8 +177,8 @@ class ArtifactStore {
   virtual int64_t max_bytes() const { return std::numeric_limits<int64_t>::max(); }
 
   // INVALID_ARGUMENT for ids that cannot be names.
-  virtual absl::StatusOr<std::unique_ptr<Writer>> Write(const ArtifactId& id, int64_t size_bytes,
-                                                        int64_t step) = 0;
+  virtual absl::StatusOr<std::unique_ptr<Writer>> Write(const ArtifactId& id,
+                                                        int64_t size_bytes) = 0;
 
   // Signs the request that stores an artifact of this size. nullopt if it is stored already. An
   // object of this name that is damaged is deleted first.
@@ -209,7 +209,7 @@ class ArtifactStore {
   // Gives another trial the artifact, durably. Deleting either keeps the other. The command loop
   // makes this call: it waits for the place at most a few seconds. NOT_FOUND; DATA_LOSS.
   virtual absl::Status Copy(const ArtifactId& from, const std::string& experiment,
-                            const std::string& trial, int64_t step) = 0;
+                            const std::string& trial) = 0;
 
   // NOT_FOUND.
   virtual absl::StatusOr<std::unique_ptr<Reader>> Open(const ArtifactId& id) const = 0;

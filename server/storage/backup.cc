@@ -196,12 +196,7 @@ class Maker {
                      ArtifactPath(std::string(platform::kArtifactsDirectory), id));
     const std::string to = absl::StrCat(directory_, "/", relative);
     RETURN_IF_ERROR(platform::CreateDirectories(std::filesystem::path(to).parent_path().string()));
-    RETURN_IF_ERROR(platform::LinkOrCopyFile(absl::StrCat(data_dir_, "/", relative), to));
-    const absl::Status beside =
-        platform::LinkOrCopyFile(absl::StrCat(data_dir_, "/", ManifestPath(relative)),
-                                 absl::StrCat(directory_, "/", ManifestPath(relative)));
-    // The manifest is for people; the server works without it.
-    return absl::IsNotFound(beside) ? absl::OkStatus() : beside;
+    return platform::LinkOrCopyFile(absl::StrCat(data_dir_, "/", relative), to);
   }
 
   const std::string& data_dir_;

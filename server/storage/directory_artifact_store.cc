@@ -13,7 +13,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "nlohmann/json.hpp"
 #include "platform/descriptors.h"
 #include "platform/failpoint.h"
 #include "platform/files.h"
@@ -28,21 +27,6 @@ constexpr absl::string_view kDataSuffix = ".jsonl";
 // Bytes per read of a Reader.
 constexpr size_t kChunkBytes = 1 << 20;
 constexpr int kUploadsAtOnce = 50;
-
-// Records which trial and step the artifact at `path` belongs to. The caller commits the file.
-absl::StatusOr<std::unique_ptr<platform::AtomicFile>> WriteManifest(const std::string& path,
-                                                                    const ArtifactId& id,
-                                                                    int64_t size_bytes,
-                                                                    int64_t step) {
-  const nlohmann::json manifest = {
-      {"trial", absl::StrCat("experiments/", id.experiment, "/trials/", id.trial)},
-      {"step", step},
-      {"size_bytes", size_bytes},
-      {"sha256", id.sha256}};
-  ASSIGN_OR_RETURN(auto file, platform::AtomicFile::Create(ManifestPath(path)));
-  RETURN_IF_ERROR(file->Append(manifest.dump(2) + "\n"));
-  return file;
-}
 
 // True for a directory that is not a symbolic link.
 bool IsOwnDirectory(const std::string& path) {
@@ -103,13 +87,12 @@ class FileReader : public ArtifactStore::Reader {
 class ArtifactFileWriter : public ArtifactStore::Writer {
  public:
   ArtifactFileWriter(DirectoryArtifactStore& store, ArtifactId id, std::string path,
-                     std::unique_ptr<platform::AtomicFile> file, int64_t size_bytes, int64_t step)
+                     std::unique_ptr<platform::AtomicFile> file, int64_t size_bytes)
       : store_(store),
         id_(std::move(id)),
         path_(std::move(path)),
         file_(std::move(file)),
-        size_bytes_(size_bytes),
-        step_(step) {}
+        size_bytes_(size_bytes) {}
 
   absl::Status Append(absl::string_view data) override {
     received_ += static_cast<int64_t>(data.size());
@@ -129,7 +112,7 @@ class ArtifactFileWriter : public ArtifactStore::Writer {
     ASSIGN_OR_RETURN(const auto lock, store_.locks_.Share(path_));
     if (id_.trial == kDataFiles && IsThere()) return store_.Remember(path_);
     RETURN_IF_ERROR(store_.CheckMounted(id_.trial));
-    absl::Status status = Commit();
+    absl::Status status = file_->Commit();
     LENGTHWISE_FAILPOINT("artifact.commit.after");
     // Otherwise a later upload would find the file and report it as durable, although its directory
     // was not synced.
@@ -147,17 +130,6 @@ class ArtifactFileWriter : public ArtifactStore::Writer {
                                             "; send it again"));
   }
 
-  // The file and its manifest share the sync of their directory.
-  absl::Status Commit() {
-    ASSIGN_OR_RETURN(const auto manifest, WriteManifest(path_, id_, size_bytes_, step_));
-    RETURN_IF_ERROR(manifest->Sync());
-    RETURN_IF_ERROR(file_->Sync());
-    RETURN_IF_ERROR(manifest->Rename());
-    LENGTHWISE_FAILPOINT("artifact.manifest.after");
-    RETURN_IF_ERROR(file_->Rename());
-    return platform::SyncDirectory(platform::DirectoryOf(path_));
-  }
-
   // True if these examples are stored already. Experiments share that file, so it is kept; a new
   // one would be a second copy. Restarts the upload's age.
   bool IsThere() {
@@ -173,7 +145,6 @@ class ArtifactFileWriter : public ArtifactStore::Writer {
   const std::string path_;
   const std::unique_ptr<platform::AtomicFile> file_;
   const int64_t size_bytes_;
-  const int64_t step_;
   int64_t received_ = 0;
   platform::Sha256 hash_;
 };
@@ -219,12 +190,12 @@ absl::Status DirectoryArtifactStore::MakeDirectory(const ArtifactId& id) {
 }
 
 absl::StatusOr<std::unique_ptr<ArtifactStore::Writer>> DirectoryArtifactStore::Write(
-    const ArtifactId& id, int64_t size_bytes, int64_t step) {
+    const ArtifactId& id, int64_t size_bytes) {
   ASSIGN_OR_RETURN(const std::string path, PathOf(id));
   RETURN_IF_ERROR(MakeDirectory(id));
   LENGTHWISE_FAILPOINT_OR_RETURN("artifact.directory.after");
   ASSIGN_OR_RETURN(std::unique_ptr<platform::AtomicFile> file, platform::AtomicFile::Create(path));
-  return std::make_unique<ArtifactFileWriter>(*this, id, path, std::move(file), size_bytes, step);
+  return std::make_unique<ArtifactFileWriter>(*this, id, path, std::move(file), size_bytes);
 }
 
 absl::Status DirectoryArtifactStore::Remember(const std::string& path, bool damaged) {
@@ -275,17 +246,13 @@ absl::Status DirectoryArtifactStore::VerifyQuickly(const ArtifactId& id, int64_t
 }
 
 absl::Status DirectoryArtifactStore::Copy(const ArtifactId& from, const std::string& experiment,
-                                          const std::string& trial, int64_t step) {
+                                          const std::string& trial) {
   const ArtifactId to = {.experiment = experiment, .trial = trial, .sha256 = from.sha256};
   ASSIGN_OR_RETURN(const std::string old_path, PathOf(from));
   ASSIGN_OR_RETURN(const std::string path, PathOf(to));
   RETURN_IF_ERROR(Verify(from));
   ASSIGN_OR_RETURN(const auto lock, locks_.Share(path));
-  ASSIGN_OR_RETURN(const auto file, platform::GetFileStatus(old_path),
-                   UnlessUnmounted(from.trial, _));
   RETURN_IF_ERROR(MakeDirectory(to));
-  ASSIGN_OR_RETURN(const auto manifest, WriteManifest(path, to, file.size, step));
-  RETURN_IF_ERROR(manifest->Commit());
   LENGTHWISE_FAILPOINT_OR_RETURN("artifact.copy.before");
   absl::Status status = platform::DeleteFile(path);
   if (status.ok()) status = platform::LinkOrCopyFile(old_path, path);
@@ -347,7 +314,7 @@ absl::StatusOr<std::vector<std::string>> DirectoryArtifactStore::List(
   }
   ASSIGN_OR_RETURN(const auto files, platform::ListDirectory(*directory));
   for (const std::string& file : files) {
-    // An artifact and its manifest are neighbours in the sorted list.
+    // An artifact and its manifest (ManifestPath) are neighbours in the sorted list.
     if (!IsArtifactFile(file) || (!sha256s.empty() && absl::StartsWith(file, sha256s.back()))) {
       continue;
     }

@@ -2,8 +2,6 @@
 // their own, on a shared file system.
 //
 //   <directory>/<experiment>/<trial>/<sha256>.safetensors   a checkpoint
-//   <directory>/<experiment>/<trial>/<sha256>.json          its manifest, {"trial", "step",
-//                                                           "size_bytes", "sha256"}
 //   <directory>/<experiment>/data/<sha256>.jsonl            a file of examples
 //   <directory>/uploads/data/<sha256>.jsonl                 the same file as it was uploaded: a
 //                                                           hard link if possible
@@ -38,14 +36,13 @@ class DirectoryArtifactStore : public ArtifactStore {
       const std::string& directory, std::unique_ptr<SharedStore> shared = nullptr);
 
   std::string elsewhere() const override { return shared_ == nullptr ? "" : shared_->directory(); }
-  absl::StatusOr<std::unique_ptr<Writer>> Write(const ArtifactId& id, int64_t size_bytes,
-                                                int64_t step) override;
+  absl::StatusOr<std::unique_ptr<Writer>> Write(const ArtifactId& id, int64_t size_bytes) override;
   // A file that was checked or written is not read again while its size and modification time stay.
   absl::Status Verify(const ArtifactId& id, int64_t size_bytes = 0) override;
   absl::Status VerifyQuickly(const ArtifactId& id, int64_t size_bytes, int64_t most_bytes) override;
   // A hard link if the file system can, otherwise a copy.
-  absl::Status Copy(const ArtifactId& from, const std::string& experiment, const std::string& trial,
-                    int64_t step) override;
+  absl::Status Copy(const ArtifactId& from, const std::string& experiment,
+                    const std::string& trial) override;
   // Deleting the artifact does not affect an open reader.
   absl::StatusOr<std::unique_ptr<Reader>> Open(const ArtifactId& id) const override;
   absl::StatusOr<std::vector<std::string>> ListExperiments() const override;
@@ -83,7 +80,7 @@ class DirectoryArtifactStore : public ArtifactStore {
   absl::Status Remember(const std::string& path, bool damaged = false);
   // Forgets what was verified below a directory, and that it is durable.
   void ForgetBelow(const std::string& directory);
-  // Deletes an artifact and its manifest.
+  // Deletes an artifact, and its manifest if it has one.
   absl::Status DeleteFiles(const std::string& path);
   // Deletes the trial's directory. In a shared store, other files in it stay.
   absl::Status DeleteTrial(const std::string& directory);

@@ -70,10 +70,6 @@ absl::Status Copy(const std::string& backup, const BackupManifest& manifest,
     RETURN_IF_ERROR(platform::CreateDirectories(std::filesystem::path(to).parent_path().string()));
     RETURN_IF_ERROR(CopyChecked(absl::StrCat(backup, "/", relative), to, artifact.size_bytes,
                                 artifact.id.sha256));
-    const absl::Status beside =
-        platform::CopyFile(absl::StrCat(backup, "/", ManifestPath(relative)),
-                           absl::StrCat(directory, "/", ManifestPath(relative)));
-    if (!beside.ok() && !absl::IsNotFound(beside)) return beside;
   }
   const std::string database = absl::StrCat(directory, "/", platform::kDatabaseFile);
   RETURN_IF_ERROR(CopyChecked(absl::StrCat(backup, "/", platform::kDatabaseFile), database,

@@ -343,9 +343,8 @@ class S3ArtifactStore::RelayWriter : public ArtifactStore::Writer {
 };
 
 absl::StatusOr<std::unique_ptr<ArtifactStore::Writer>> S3ArtifactStore::Write(const ArtifactId& id,
-                                                                              int64_t size_bytes,
-                                                                              int64_t step) {
-  if (id.trial == kDataFiles) return files_->Write(id, size_bytes, step);
+                                                                              int64_t size_bytes) {
+  if (id.trial == kDataFiles) return files_->Write(id, size_bytes);
   ASSIGN_OR_RETURN(std::string key, KeyOf(id));
   ASSIGN_OR_RETURN(auto file, platform::TemporaryFile::Create(options_.data_dir));
   return std::make_unique<RelayWriter>(*this, std::move(key), id.sha256, std::move(file),
@@ -423,8 +422,8 @@ absl::Status S3ArtifactStore::VerifyQuickly(const ArtifactId& id, int64_t size_b
 }
 
 absl::Status S3ArtifactStore::Copy(const ArtifactId& from, const std::string& experiment,
-                                   const std::string& trial, int64_t step) {
-  if (from.trial == kDataFiles) return files_->Copy(from, experiment, trial, step);
+                                   const std::string& trial) {
+  if (from.trial == kDataFiles) return files_->Copy(from, experiment, trial);
   const ArtifactId to = {.experiment = experiment, .trial = trial, .sha256 = from.sha256};
   ASSIGN_OR_RETURN(const std::string old_key, KeyOf(from));
   ASSIGN_OR_RETURN(const std::string key, KeyOf(to));

@@ -70,8 +70,7 @@ class S3ArtifactStore : public ArtifactStore {
   // compares SHA-256 for each part and not for the whole, so it could not refuse wrong bytes.
   int64_t max_bytes() const override { return int64_t{5} << 30; }
   // For workers without libcurl: the bytes pass through the server.
-  absl::StatusOr<std::unique_ptr<Writer>> Write(const ArtifactId& id, int64_t size_bytes,
-                                                int64_t step) override;
+  absl::StatusOr<std::unique_ptr<Writer>> Write(const ArtifactId& id, int64_t size_bytes) override;
   absl::StatusOr<std::optional<SignedTransfer>> SignPut(const ArtifactId& id,
                                                         int64_t size_bytes) override;
   absl::StatusOr<SignedTransfer> SignGet(const ArtifactId& id) override;
@@ -82,8 +81,8 @@ class S3ArtifactStore : public ArtifactStore {
   // Asks the store. Reads nothing.
   absl::Status Find(const ArtifactId& id) override;
   // Not quick: the store copies the object. UNAVAILABLE after `copy_timeout`.
-  absl::Status Copy(const ArtifactId& from, const std::string& experiment, const std::string& trial,
-                    int64_t step) override;
+  absl::Status Copy(const ArtifactId& from, const std::string& experiment,
+                    const std::string& trial) override;
   // The reader compares the checksum, and ends with DATA_LOSS for damaged bytes. The artifact then
   // counts as damaged.
   absl::StatusOr<std::unique_ptr<Reader>> Open(const ArtifactId& id) const override;

@@ -72,7 +72,7 @@ class S3ArtifactStoreTest : public testing::Test {
 
   // Through the server, as workers of earlier releases do.
   absl::Status Relay(const ArtifactId& id, const std::string& bytes) {
-    auto writer = store_->Write(id, static_cast<int64_t>(bytes.size()), 10);
+    auto writer = store_->Write(id, static_cast<int64_t>(bytes.size()));
     if (!writer.ok()) return writer.status();
     if (absl::Status status = (*writer)->Append(bytes); !status.ok()) return status;
     return (*writer)->Finish();
@@ -169,7 +169,7 @@ TEST_F(S3ArtifactStoreTest, DeletesWhatDoesNotStay) {
   EXPECT_TRUE(store_->Verify(IdOf("b")).ok());
   EXPECT_TRUE(store_->Verify(IdOf("a", "trial-of-longer-name")).ok());
 
-  ASSERT_TRUE(store_->Copy(IdOf("b"), "sorting-2", "copy", 10).ok());
+  ASSERT_TRUE(store_->Copy(IdOf("b"), "sorting-2", "copy").ok());
   EXPECT_EQ(store_->DeleteExperiment("sorting-1", NoLongerNeeded), absl::OkStatus());
   EXPECT_TRUE(absl::IsNotFound(client->Head(KeyOf(IdOf("b"))).status()));
   ArtifactId copy = IdOf("b", "copy");

@@ -70,7 +70,7 @@ class S3FaultsTest : public testing::Test {
   }
   // Through the server, as workers of earlier releases do.
   absl::Status Relay(const ArtifactId& id, const std::string& bytes) {
-    auto writer = store_->Write(id, static_cast<int64_t>(bytes.size()), 10);
+    auto writer = store_->Write(id, static_cast<int64_t>(bytes.size()));
     if (!writer.ok()) return writer.status();
     if (absl::Status status = (*writer)->Append(bytes); !status.ok()) return status;
     return (*writer)->Finish();
@@ -169,11 +169,11 @@ TEST_F(S3FaultsTest, ObjectReportedAsStoredIsNotDeleted) {
 TEST_F(S3FaultsTest, CopyThatFailsWithinASuccessIsNoCopy) {
   ASSERT_EQ(Store(IdOfModel(kModel), kModel), absl::OkStatus());
   fake_.Set("copy", "error");
-  const absl::Status copied = store_->Copy(IdOfModel(kModel), "sorting-2", "copy", 10);
+  const absl::Status copied = store_->Copy(IdOfModel(kModel), "sorting-2", "copy");
   EXPECT_TRUE(absl::IsUnavailable(copied)) << copied;
   EXPECT_THAT(std::string(copied.message()), HasSubstr("InternalError"));
   fake_.Set("copy", "");
-  EXPECT_EQ(store_->Copy(IdOfModel(kModel), "sorting-2", "copy", 10), absl::OkStatus());
+  EXPECT_EQ(store_->Copy(IdOfModel(kModel), "sorting-2", "copy"), absl::OkStatus());
   ArtifactId copy = IdOfModel(kModel, "copy");
   copy.experiment = "sorting-2";
   EXPECT_EQ(Read(copy), absl::OkStatus());
@@ -184,7 +184,7 @@ TEST_F(S3FaultsTest, CopyEndsWhenTheStoreHangs) {
   ASSERT_EQ(Store(IdOfModel(kModel), kModel), absl::OkStatus());
   fake_.Set("hang", "sorting-2");
   const absl::Time start = absl::Now();
-  EXPECT_TRUE(absl::IsUnavailable(store_->Copy(IdOfModel(kModel), "sorting-2", "copy", 10)));
+  EXPECT_TRUE(absl::IsUnavailable(store_->Copy(IdOfModel(kModel), "sorting-2", "copy")));
   EXPECT_LT(absl::Now() - start, absl::Seconds(5));
   fake_.Set("hang", "");
 }

@@ -312,10 +312,8 @@ void Scenario::CheckArtifacts(const std::vector<std::string>& experiments) {
       }
       if (checkpoints.empty()) continue;
       const std::vector<std::string> parts = absl::StrSplit(trial, '/');
-      for (const char* suffix : {".json", ".safetensors"}) {
-        if (server::TestsRunOnS3() && suffix == absl::string_view(".json")) continue;
-        expected.insert(absl::StrCat(parts[1], "/", parts[3], "/", checkpoints.back(), suffix));
-      }
+      expected.insert(
+          absl::StrCat(parts[1], "/", parts[3], "/", checkpoints.back(), ".safetensors"));
     }
   }
   const bool is_elsewhere = !fleet_.artifacts().empty();

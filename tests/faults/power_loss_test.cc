@@ -625,22 +625,22 @@ TEST(FullDiskTest, IdleServerResumesADeletionWithSpace) {
 }
 
 // Trials that store a model wait for the disk above all.
-TEST(UploadTest, CheckpointTakesFourSyncs) {
+TEST(UploadTest, CheckpointTakesThreeSyncs) {
   UnreliableDisk disk(NewDirectory());
   const auto store = server::DirectoryArtifactStore::Open(disk.directory() + "/artifacts");
   ASSERT_TRUE(store.ok()) << store.status();
   const auto write = [&](const std::string& trial) {
     auto writer = (*store)->Write(
-        {.experiment = "sort-1", .trial = trial, .sha256 = platform::Sha256Hex("weights")}, 7, 1);
+        {.experiment = "sort-1", .trial = trial, .sha256 = platform::Sha256Hex("weights")}, 7);
     if (!writer.ok()) return writer.status();
     const absl::Status appended = (*writer)->Append("weights");
     return appended.ok() ? (*writer)->Finish() : appended;
   };
   ASSERT_EQ(write("first"), absl::OkStatus());  // syncs the experiment's directory as well
-  disk.FailSyncs(EIO, 5);
+  disk.FailSyncs(EIO, 4);
   EXPECT_EQ(write("second"), absl::OkStatus());
   EXPECT_EQ(disk.failed_syncs(), 0);
-  disk.FailSyncs(EIO, 4);
+  disk.FailSyncs(EIO, 3);
   EXPECT_EQ(write("third").code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(disk.failed_syncs(), 1);
 }
