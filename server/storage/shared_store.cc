@@ -1,6 +1,8 @@
 #include "server/storage/shared_store.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -12,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "nlohmann/json.hpp"
+#include "platform/descriptors.h"
 #include "platform/log.h"
 #include "platform/printable_text.h"
 #include "platform/random.h"
@@ -88,6 +91,32 @@ bool IsMountPoint(const std::string& directory) {
          (status.st_dev != above.st_dev || status.st_ino == above.st_ino);
 }
 
+// Creates the first mark. ALREADY_EXISTS if another server created one meanwhile.
+absl::Status CreateMark(const std::string& directory, const std::string& path,
+                        const std::string& text) {
+  std::string temporary = absl::StrCat(path, ".XXXXXX", platform::kTemporarySuffix);
+  {
+    const platform::Descriptor file(mkostemps(
+        temporary.data(), static_cast<int>(platform::kTemporarySuffix.size()), O_CLOEXEC));
+    if (!file.is_open()) return platform::FileError(errno, "create a file beside", path);
+    if (write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()) ||
+        fsync(file.get()) != 0) {
+      const absl::Status status = platform::FileError(errno, "write", path);
+      unlink(temporary.c_str());
+      return status;
+    }
+  }
+  const int error = link(temporary.c_str(), path.c_str()) == 0 ? 0 : errno;
+  unlink(temporary.c_str());
+  if (error == EEXIST) return absl::AlreadyExistsError(absl::StrCat(path, " exists"));
+  // Without hard links, the lock alone keeps another server from doing the same.
+  if (error == EPERM || error == EOPNOTSUPP || error == ENOSYS || error == EMLINK) {
+    return platform::WriteFileAtomically(path, text);
+  }
+  if (error != 0) return platform::FileError(error, "create", path);
+  return platform::SyncDirectory(directory);
+}
+
 // Creates the directory, but not its parents: below an unmounted directory they are missing.
 absl::Status MakeDirectory(const std::string& directory) {
   if (mkdir(directory.c_str(), 0777) != 0) {
@@ -155,9 +184,12 @@ absl::StatusOr<std::unique_ptr<SharedStore>> SharedStore::Open(const Options& op
   ASSIGN_OR_RETURN(const std::optional<std::string> old_mark, ReadIfAny(mark));
   ASSIGN_OR_RETURN(const std::string text,
                    NextMark(directory, options.data_dir, old_mark, options.take_over));
-  // If two servers mark a new directory where locks work only within a machine (Lustre's
-  // localflock), the later one keeps it, and Check refuses the other's calls.
-  RETURN_IF_ERROR(platform::WriteFileAtomically(mark, text));
+  const absl::Status marked = old_mark.has_value() ? platform::WriteFileAtomically(mark, text)
+                                                   : CreateMark(directory, mark, text);
+  if (absl::IsAlreadyExists(marked)) {
+    return Refuse(directory, "another server marked it at the same time; choose another directory");
+  }
+  RETURN_IF_ERROR(marked);
   RETURN_IF_ERROR(platform::DeleteTemporaryFilesOf(mark));
   RETURN_IF_ERROR(platform::DeleteTemporaryFilesOf(absl::StrCat(options.data_dir, "/", kKeys)));
   return std::unique_ptr<SharedStore>(new SharedStore(directory, text, std::move(lock)));
