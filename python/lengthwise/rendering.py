@@ -267,7 +267,7 @@ class Table:
         grouped = any(column.group for column in self.columns)
         others = (c for c, one in enumerate(self.columns) if (one.group if grouped else one.align is not Align.LEFT))
         names = next(others, len(widths))
-        room = width - sum(widths[:names]) - 2 * max(0, names - 1)
+        room = width - self._room(widths, range(names))
         # What stays together if a part has room for it: groups, and in the first place what is between two rules.
         between: list[list[list[int]]] = []
         for span in self._spans():

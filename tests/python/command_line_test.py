@@ -82,6 +82,11 @@ class RenderingTest(unittest.TestCase):
         parts = table.render(25, rendering.Palette(False), in_parts=True).split("\n\n")
         self.assertEqual([part.count("name   rate │ here  n\n") for part in parts], [1, 1])
         self.assertEqual(table.render_html().count('<th colspan="2" class="ruled">e-1</th>'), 2)
+        names = [rendering.Column("name"), rendering.Column("training", right, rule_before=True)]
+        ruled = rendering.Table([*names, *heads, *heads])
+        ruled.add_row(["first", "1", "22", "3", "44", "5"])
+        lines = ruled.render(35, rendering.Palette(False), in_parts=True).splitlines()
+        self.assertLessEqual(max(map(len, lines)), 35, "also with a rule among the names")
 
     def test_colours_do_not_move_columns(self):
         table = rendering.Table([rendering.Column("a"), rendering.Column("b", rendering.Align.RIGHT)])
