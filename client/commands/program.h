@@ -170,7 +170,7 @@ class Program {
   std::unique_ptr<Connection> connection_;
 };
 
-// An --output for programs that follow a command: lines of JSON.
+// An --output for programs that start a command: JSON, and a line with the code of its error.
 inline constexpr char kEvents[] = "events";
 
 inline constexpr char kOfflineGroup[] = "Without a server";

@@ -43,8 +43,9 @@ absl::StatusOr<int> DryRun(Program& program, const SubmitOptions& options,
 }
 
 absl::StatusOr<int> Submit(Program& program, const SubmitOptions& options) {
-  if (options.watch && program.output == "csv") {
-    return absl::InvalidArgumentError("--output: got \"csv\", --watch prints table or json");
+  if (options.watch && (program.output == "csv" || program.output == kEvents)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--output: got \"", program.output, "\", --watch prints table or json"));
   }
   // Validates first, so that mistakes are reported without a server.
   ASSIGN_OR_RETURN(auto resolved, ResolveFile(options.path));
@@ -110,7 +111,7 @@ void AddSubmit(Command root, Program& program) {
   command.AddOption("--owner NAME", options->owner,
                     "Owner of the experiment; default: the token's principal, or $USER");
   program.AddServerOption(command);
-  program.AddOutputOption(command);
+  program.AddOutputOption(command, {"table", "json", "csv", kEvents});
 }
 
 }  // namespace lengthwise::client

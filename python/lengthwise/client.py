@@ -56,10 +56,10 @@ def _read(specification: str | os.PathLike[str] | Mapping[str, Any]) -> tuple[st
     return path, None
 
 
-def _ask(command: str, path: str, text: bytes | None, options: Sequence[str] = ()) -> list[dict[str, Any]]:
+def _ask(command: str, path: str, text: bytes | None, options: Sequence[str]) -> list[dict[str, Any]]:
     """What a command tells of a specification, whose files it reads: beside `path`, or of a dictionary here."""
     # After "--", because a path such as "-mine.yaml" looks like an option.
-    written, told = programs.ask([command, "--output=json", *options, "--", path], text if path == "-" else None, alone=True)
+    written, told = programs.ask([command, *options, "--", path], text if path == "-" else None, alone=True)
     programs.warn_of(told, stacklevel=4)
     found: list[dict[str, Any]] = json.loads(written)
     return found
@@ -151,8 +151,8 @@ class Client:
         created = self._create(path, text, request_id=request_id, owner=owner)
         if created is not None:
             return Experiment(self._connection, created.experiment)
-        options = [*self._connection.options(), f"--request_id={request_id}", *([f"--owner={owner}"] if owner else [])]
-        (submitted,) = _ask("submit", path, text, options)
+        options = ["--output=events", f"--request_id={request_id}", *([f"--owner={owner}"] if owner else [])]
+        (submitted,) = _ask("submit", path, text, [*options, *self._connection.options()])
         return Experiment(self._connection, names.get_experiment(self._connection, submitted["name"]))
 
     def validate(self, specification: str | os.PathLike[str] | Mapping[str, Any]) -> list[str]:
@@ -161,7 +161,7 @@ class Client:
         checked = self._create(path, text, validate_only=True)
         if checked is not None:
             return list(checked.trial_ids)
-        return [one["trial"] for one in _ask("validate", path, text)[:_MOST_IDS]]
+        return [one["trial"] for one in _ask("validate", path, text, ["--output=json"])[:_MOST_IDS]]
 
     def _create(
         self, path: str, text: bytes | None, **fields: Any

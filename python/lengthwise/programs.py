@@ -67,8 +67,9 @@ def _split(told: str) -> tuple[str, str]:
     return before, "".join(error).strip()
 
 
-def failure(told: str, exit_code: int, code: str = "") -> LengthwiseError:
-    """The error that a command told. `code` is its name, if it is known."""
+def failure(told: str, exit_code: int, written: bytes = b"") -> LengthwiseError:
+    """The error that a command told. `written`: the end of its output, which has the error's code with --output events."""
+    code = json.loads(written)["error"] if written.startswith(_ERROR) else ""
     message = printable_text(_split(told)[1] or f"`lengthwise` ended with the code {exit_code}")
     status = grpc.StatusCode.__members__.get(code) or _EXIT_CODES.get(exit_code, grpc.StatusCode.UNKNOWN)
     return errors.with_code(status, message, _violations(message))
@@ -103,7 +104,7 @@ def ask(arguments: Sequence[str], text: bytes | None = None, *, alone: bool = Fa
         raise LengthwiseError(f"cannot run {find_program()}: {error.strerror}") from None
     told = done.stderr.decode(errors="replace")
     if done.returncode != 0:
-        raise failure(told, done.returncode)
+        raise failure(told, done.returncode, done.stdout)
     return done.stdout, told
 
 
@@ -182,8 +183,7 @@ class Followed:
         self._reader.join()
         if self._error is None:
             assert self._process.stdout is not None
-            last = line or self._process.stdout.read()
-            self._error = failure(self._told, code, json.loads(last)["error"] if last.startswith(_ERROR) else "")
+            self._error = failure(self._told, code, line or self._process.stdout.read())
         return self._error
 
     def check(self) -> None:

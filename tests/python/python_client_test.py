@@ -945,7 +945,7 @@ class RefusingServer(grpc.GenericRpcHandler):
     def service(self, handler_call_details):
         convert = {"response_serializer": experiment_service_pb2.Trial.SerializeToString}
         kind = handler_call_details.method.removeprefix("/lengthwise.v1.ExperimentService/")
-        if kind == "GetTrial":
+        if kind in ("GetTrial", "CreateExperiment"):
             return grpc.unary_unary_rpc_method_handler(self._answer, **convert)
         assert kind == "DownloadModel", kind
         return grpc.unary_stream_rpc_method_handler(self._answers, **convert)
@@ -978,6 +978,14 @@ class RetryTest(unittest.TestCase):
             with self.assertRaisesRegex(lengthwise.LengthwiseError, "too many calls"):
                 self.calls(server.connection)[kind]()
             self.assertEqual(server.attempts, 1, kind)
+
+    def test_error_of_a_submission_by_the_program_keeps_its_code(self):
+        server = self.serve(refusals=1, retry_delay=0)
+        with lengthwise.Client(server.connection.settings.server) as client:
+            with mock.patch.object(client, "_create", return_value=None):  # as if it named files
+                with self.assertRaisesRegex(lengthwise.LengthwiseError, "^too many calls$") as caught:
+                    client.submit(service.specification("refused"))
+        self.assertEqual((caught.exception.code.name, server.attempts), ("RESOURCE_EXHAUSTED", 1))
 
     def test_gives_up_on_a_long_delay(self):
         with mock.patch("lengthwise.connection._PATIENCE_SECONDS", 0.0):
