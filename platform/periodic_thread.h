@@ -23,9 +23,10 @@ class PeriodicThread {
           std::unique_lock<std::mutex> lock(mutex);
           std::condition_variable_any stopped;
           const auto stops = [&stop] { return stop.stop_requested(); };
-          while (!stopped.wait_for(lock, stop, absl::ToChronoNanoseconds(interval), stops) &&
-                 work()) {
-          }
+          // With GCC 12, wait_for may return false if the request to stop comes as the wait begins.
+          do {
+            stopped.wait_for(lock, stop, absl::ToChronoNanoseconds(interval), stops);
+          } while (!stops() && work());
         }) {}
 
  private:
