@@ -17,9 +17,9 @@ RULES = (
      r"|server/simulation/simulate\.cc|tests/faults/scripted_worker\.cc",
      "commands describe their options with command_line/definition.h"),
     (r"proto/\w+\.grpc\.pb\.h",  # 4 s
-     r"client/connection/connection\.cc|server/api/(\w+_service|rpc_server)\.cc|worker/connection/\w+\.(h|cc)"
+     r"client/connection/connection\.cc|worker/connection/\w+\.(h|cc)"
      r"|.*_test\.cc|.*(fixture|fake_worker_service)\.h|tests/.*|benchmarks/.*",
-     "messages alone are in the .pb.h; only a file that makes or answers calls needs the stubs"),
+     "messages alone are in the .pb.h; only a file that makes calls needs the stubs"),
     (r"(ATen/ATen|torch/torch|torch/all)\.h",  # 8 s
      r"models/layers/testing/far_device\.cc",
      "include ATen/core/Tensor.h and ATen/ops/NAME.h for each at::NAME"),
