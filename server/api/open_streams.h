@@ -1,6 +1,6 @@
 // OpenStreams: the open streams, so that the server can end them with a status instead of breaking
-// them: all when it stops, and single ones when their caller loses access. And the memory of
-// answers, of streams and of single calls.
+// them: all when it stops, and single ones when their caller loses access or does nothing. And the
+// memory of answers, of streams and of single calls.
 #ifndef LENGTHWISE_SERVER_API_OPEN_STREAMS_H_
 #define LENGTHWISE_SERVER_API_OPEN_STREAMS_H_
 

@@ -32,7 +32,7 @@ std::unique_ptr<Service> NewFleetService(Core& core, Calls& calls);
 // Lists `entries` in their order.
 std::unique_ptr<Service> NewCatalogueService(std::vector<v1::CatalogueEntry> entries, Calls& calls);
 
-// Backups run on `transfers`.
+// `transfers` stream the progress of backups.
 std::unique_ptr<Service> NewAdministrationService(Backups& backups, TransferThreads& transfers,
                                                   Calls& calls);
 

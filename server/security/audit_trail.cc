@@ -8,6 +8,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "google/protobuf/descriptor.h"
+#include "google/protobuf/message.h"
 #include "rpc/status.h"
 
 namespace lengthwise::server {
