@@ -43,20 +43,25 @@ absl::Status DeleteIfEmpty(const std::string& path) {
 }
 
 // Deletes files of interrupted writers. Does not follow symbolic links. Keeps files with other
-// names, and passes over directories that cannot be read: they are not of this store.
+// names. A directory that cannot be read is not of this store, or damaged: it keeps no server from
+// starting.
 absl::Status DeleteUnfinished(const std::string& root) {
   namespace fs = std::filesystem;
-  std::error_code error;
-  fs::recursive_directory_iterator entry(root, fs::directory_options::skip_permission_denied,
-                                         error);
-  for (; !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
-    if (entry.depth() < 2) continue;
-    entry.disable_recursion_pending();
-    if (!IsTemporaryArtifactFile(entry->path().filename().string())) continue;
-    RETURN_IF_ERROR(platform::DeleteFile(entry->path().string()));
+  ASSIGN_OR_RETURN(const auto experiments, platform::ListDirectory(root));
+  for (const std::string& experiment : experiments) {
+    const std::string path = absl::StrCat(root, "/", experiment);
+    if (!IsOwnDirectory(path)) continue;
+    std::error_code error;
+    fs::recursive_directory_iterator entry(path, fs::directory_options::skip_permission_denied,
+                                           error);
+    for (; !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
+      if (entry.depth() == 0) continue;
+      entry.disable_recursion_pending();
+      if (!IsTemporaryArtifactFile(entry->path().filename().string())) continue;
+      RETURN_IF_ERROR(platform::DeleteFile(entry->path().string()));
+    }
   }
-  if (!error || error == std::errc::no_such_file_or_directory) return absl::OkStatus();
-  return platform::FileError(error.value(), "list", root);
+  return absl::OkStatus();
 }
 
 // Reads an open file.
