@@ -239,8 +239,8 @@ absl::StatusOr<Submission> Submissions::PrepareEvaluation(
   record.specification = submission.grid.specification.SerializeAsString();
   record.retention = RetentionOf(submission.grid.specification);
 
-  // Evaluate copies only files that are intact. Verifying them here keeps the reading off the
-  // command loop, which then finds the result cached.
+  // Create copies only files that are intact. Verifying them here keeps the reading off the command
+  // loop, which then finds the result cached.
   ASSIGN_OR_RETURN(const auto checkpoints,
                    reader->NewestEvents(trial.key, v1::Event::kCheckpoint, 1));
   int64_t bytes = DataBytes(submission.grid.specification);
