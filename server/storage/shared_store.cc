@@ -38,7 +38,7 @@ absl::Status Refuse(const std::string& directory, const Why&... why) {
 }
 
 // A member of a JSON text; empty if the text is damaged or has no such string.
-std::string Member(const std::string& text, const char* name) {
+std::string TextOf(const std::string& text, const char* name) {
   const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object() || !json.contains(name) || !json[name].is_string()) return "";
   return json[name].get<std::string>();
@@ -200,11 +200,11 @@ absl::StatusOr<std::string> NextMark(const std::string& place, const std::string
   const std::string keys = absl::StrCat(data_dir, "/", kKeys);
   ASSIGN_OR_RETURN(const std::optional<std::string> read, ReadIfAny(keys));
   const std::string known = read.value_or("");
-  const std::string key = Member(old_mark.value_or(""), "key");
+  const std::string key = TextOf(old_mark.value_or(""), "key");
   const bool is_ours =
-      !key.empty() && (key == Member(known, "key") || key == Member(known, "next_key"));
+      !key.empty() && (key == TextOf(known, "key") || key == TextOf(known, "next_key"));
   if (old_mark.has_value() && !is_ours && !take_over) {
-    const std::string owner = Member(*old_mark, "data_dir");
+    const std::string owner = TextOf(*old_mark, "data_dir");
     return Refuse(
         place, "its mark ", kStoreMark, " belongs to ",
         owner.empty() ? "an unknown data directory" : absl::StrCat("the data directory ", owner),
@@ -248,7 +248,7 @@ absl::Status CheckNeedsNoSharedStore(const std::string& data_dir) {
   const std::string path = absl::StrCat(data_dir, "/", kKeys);
   ASSIGN_OR_RETURN(const std::optional<std::string> text, ReadIfAny(path));
   if (!text.has_value()) return absl::OkStatus();
-  const std::string directory = Member(*text, "directory");
+  const std::string directory = TextOf(*text, "directory");
   return absl::FailedPreconditionError(absl::StrCat(
       "the checkpoints of ", data_dir, " are in ", directory.empty() ? "a shared store" : directory,
       "; start the server with --artifacts",
