@@ -472,7 +472,7 @@ TEST(FailedSyncTest, RecreatesFilesAndDirectories) {
     until_ok([&] { return platform::WriteFileAtomically(directory + "/a/b/file", "first"); });
     until_ok([&] { return platform::WriteFileAtomically(directory + "/a/b/file", "second"); });
     const std::string from = directory + "/a/b/file";
-    for (const std::string to : {directory + "/a/linked", directory + "/a/copied"}) {
+    for (const std::string& to : {directory + "/a/linked", directory + "/a/copied"}) {
       until_ok([&] {
         absl::Status status = to == directory + "/a/linked" ? platform::LinkOrCopyFile(from, to)
                                                             : platform::CopyFile(from, to);
