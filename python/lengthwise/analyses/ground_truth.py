@@ -7,7 +7,7 @@ attention_similarity compares with the maps of models with another encoding inst
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy
 from numpy.typing import NDArray
@@ -16,10 +16,11 @@ from lengthwise import events
 from lengthwise.analyses import latin_square
 from lengthwise.analyses.recorded import HOW_TO_RECORD_MAPS, maps_of
 from lengthwise.analyses.trial_sets import Subject, Trial, TrialSet, by_seed
-from lengthwise.errors import LengthwiseError, refused
+from lengthwise.errors import refused
 from lengthwise.names import short_name
 
 Array = NDArray[numpy.float64]
+_TASK = "latin_square"
 
 
 @dataclass
@@ -52,66 +53,65 @@ class GroundTruthAttention:
         return len(self.truth)
 
 
-@dataclass(eq=False)
-class _Model:
-    """Sums over the maps of one model."""
+@dataclass(frozen=True, eq=False)
+class _Puzzle:
+    """The map of one puzzle."""
 
-    # [cells]: number of puzzles with each target.
-    asked: NDArray[numpy.int64]
-    truth: Array
-    # [layers, cells, cells].
+    length: int
+    asked: int
+    # Cells that determine the one that is asked for.
+    settling: list[int]
+    # [layers, cells]: what the cell that is asked for attends to, the mean over heads.
     attention: Array
-    # For each puzzle: length, share under uniform attention, share by layer.
-    lengths: list[int] = field(default_factory=list)
-    even: list[float] = field(default_factory=list)
-    shares: list[Array] = field(default_factory=list)
+
+    @property
+    def truth(self) -> Array:
+        """[cells]: what it would attend to, all of `settling` equally."""
+        return numpy.isin(range(latin_square.CELLS), self.settling) / len(self.settling)
+
+    @property
+    def look(self) -> tuple[int, ...]:
+        """What the maps of other seeds have in common with this one."""
+        return self.length, self.asked, len(self.attention), *self.settling
 
 
 def check_puzzles(trial: Trial) -> None:
     """FAILED_PRECONDITION for a trial of a task that has no puzzles."""
-    if trial.specification.task.name != "latin_square":
+    if trial.specification.task.name != _TASK:
         raise refused(f"{short_name(trial.name)} learns {trial.specification.task.name}, which has no puzzles")
 
 
-def _sum_up(trial: Trial, maps: Sequence[events.AttentionMap]) -> _Model | None:
-    if not maps:
-        return None
-    cells, layers = latin_square.CELLS, maps[0].probabilities.shape[0]
-    model = _Model(
-        asked=numpy.zeros(cells, int),
-        truth=numpy.zeros((cells, cells)),
-        attention=numpy.zeros((layers, cells, cells)),
-    )
+def _puzzles_of(trial: Trial, maps: Sequence[events.AttentionMap]) -> list[_Puzzle] | None:
+    """None without maps."""
+    found = []
     for one in maps:
-        if one.probabilities.shape[0] != layers:
+        if one.probabilities.shape[0] != maps[0].probabilities.shape[0]:
             raise refused(f"maps of {short_name(trial.name)} differ in their layers")
         try:
             evidence = latin_square.evidence_of(one.tokens.tolist())
         except ValueError as error:
             raise refused(f"a map of {short_name(trial.name)}: {error}") from None
-        settling = list(evidence.cells)
-        # [layers, cells], the mean over heads.
         attention = one.probabilities[:, :, evidence.asked, :].astype(float).mean(axis=1)
-        model.asked[evidence.asked] += 1
-        model.truth[evidence.asked, settling] += 1 / len(settling)
-        model.attention[:, evidence.asked] += attention
-        model.lengths.append(one.length)
-        model.even.append(len(settling) / cells)
-        model.shares.append(attention[:, settling].sum(axis=1))
-    return model
+        found.append(_Puzzle(one.length, evidence.asked, list(evidence.cells), attention))
+    return found or None
 
 
-def _shares(models: Sequence[_Model], length: int | None = None) -> AttentionShares:
-    """Shares over the puzzles of this length, or of all lengths."""
+def _by_target(puzzles: Sequence[_Puzzle], values: Sequence[Array]) -> Array:
+    """[..., cells, cells]: row a is the mean of the `values`, [..., cells], of the puzzles with target a; 0 without any."""
+    sums = numpy.zeros((*values[0].shape[:-1], latin_square.CELLS, latin_square.CELLS))
+    for one, value in zip(puzzles, values):
+        sums[..., one.asked, :] += value
+    asked = numpy.bincount([one.asked for one in puzzles], minlength=latin_square.CELLS)
+    return sums / numpy.maximum(asked, 1)[:, None]
 
-    def chosen(model: _Model) -> list[int]:
-        return [i for i, one in enumerate(model.lengths) if length in (None, one)]
 
-    first = chosen(models[0])
+def _shares(models: Sequence[Sequence[_Puzzle]]) -> AttentionShares:
+    """Over the puzzles, the same of every model."""
+    shares = [numpy.mean([one.attention[:, one.settling].sum(axis=1) for one in puzzles], axis=0) for puzzles in models]
     return AttentionShares(
-        puzzles=len(first),
-        even=float(numpy.mean([models[0].even[i] for i in first])),
-        by_layer=numpy.stack([numpy.mean([one.shares[i] for i in chosen(one)], axis=0) for one in models], axis=1),
+        puzzles=len(models[0]),
+        even=float(numpy.mean([len(one.settling) / latin_square.CELLS for one in models[0]])),
+        by_layer=numpy.stack(shares, axis=1),
     )
 
 
@@ -120,41 +120,31 @@ def compare(subject: Subject) -> list[GroundTruthAttention]:
     maps, and how to record them; models of a set have different maps.
     """
     rows = []
-    without_puzzles = None
-    with_puzzles = False
-    for one in subject.sets:
-        try:
-            check_puzzles(one.trials[0])
-        except LengthwiseError as error:
-            without_puzzles = error
-            continue
-        with_puzzles = True
-        models: list[_Model] = []
-        for trial, model in by_seed(one.trials, lambda trial: _sum_up(trial, maps_of(subject, trial))):
-            if models and not (
-                model.attention.shape == models[0].attention.shape
-                and numpy.array_equal(model.truth, models[0].truth)
-            ):
+    sets = [one for one in subject.sets if one.trials[0].specification.task.name == _TASK]
+    if not sets:
+        check_puzzles(subject.sets[-1].trials[0])
+    for one in sets:
+        models: list[list[_Puzzle]] = []
+        for trial, puzzles in by_seed(one.trials, lambda trial: _puzzles_of(trial, maps_of(subject, trial))):
+            models.append(puzzles)
+            if [puzzle.look for puzzle in puzzles] != [puzzle.look for puzzle in models[0]]:
                 raise refused(
                     f"the maps of {short_name(trial.name)} are of other puzzles or layers than those of other seeds of "
                     f"{one.encoding}: record the same of all"
                 )
-            models.append(model)
         if not models:
             continue
-        asked = numpy.maximum(models[0].asked, 1)[:, None]
+        lengths = sorted({puzzle.length for puzzle in models[0]})
         rows.append(
             GroundTruthAttention(
                 of=one,
                 models=len(models),
-                truth=models[0].truth / asked,
-                layers=numpy.mean([model.attention / asked for model in models], axis=0),
+                truth=_by_target(models[0], [puzzle.truth for puzzle in models[0]]),
+                layers=numpy.mean([_by_target(of, [puzzle.attention for puzzle in of]) for of in models], axis=0),
                 all=_shares(models),
-                by_length={length: _shares(models, length) for length in sorted(set(models[0].lengths))},
+                by_length={n: _shares([[puzzle for puzzle in of if puzzle.length == n] for of in models]) for n in lengths},
             )
         )
-    if rows:
-        return rows
-    if not with_puzzles and without_puzzles is not None:
-        raise without_puzzles
-    raise refused(f"no trial that has succeeded has attention maps; {HOW_TO_RECORD_MAPS}")
+    if not rows:
+        raise refused(f"no trial that has succeeded has attention maps; {HOW_TO_RECORD_MAPS}")
+    return rows
