@@ -4,6 +4,7 @@ Ito et al. (relational reasoning on Latin squares), Table 3 and Figures 3B and 4
 """
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -180,29 +181,28 @@ def compare_all(subject: Subject, kind: AttentionMeasure) -> SimilarityMatrix:
     for one in sets:
         for trial, maps in found[one]:
             check_alike(maps, first, trial, sets[0].encoding)
+    models = [maps for one in sets for _, maps in found[one]]
+    owner = numpy.array([i for i, one in enumerate(sets) for _ in found[one]])
+    similar = _similarities(models, kind)
     values = numpy.full((len(sets), len(sets)), numpy.nan)
     pairs = numpy.zeros((len(sets), len(sets)), int)
+    for i, j in numpy.ndindex(values.shape):
+        block = similar[numpy.ix_(owner == i, owner == j)]
+        of_pairs = block[numpy.triu_indices(len(block), 1)] if i == j else block.ravel()
+        pairs[i, j] = of_pairs.size
+        values[i, j] = of_pairs.mean() if of_pairs.size else numpy.nan
+    return SimilarityMatrix(sets, values, pairs, len(first.sequences), first.layers)
+
+
+def _similarities(models: Sequence[Maps], kind: AttentionMeasure) -> NDArray[numpy.float64]:
+    """[models, models]: of each pair; what is on the diagonal means nothing."""
     if kind is AttentionMeasure.COSINE:
         # All cosines of unit vectors are one matrix product.
-        owner = numpy.array([i for i, one in enumerate(sets) for _ in found[one]])
-        units = numpy.stack([maps.vector for one in sets for _, maps in found[one]])
+        units = numpy.stack([maps.vector for maps in models])
         units /= numpy.linalg.norm(units, axis=1, keepdims=True)
-        cosines = units @ units.T
-        for i in range(len(sets)):
-            for j in range(len(sets)):
-                block = cosines[numpy.ix_(owner == i, owner == j)]
-                of_pairs = block[numpy.triu_indices(len(block), 1)] if i == j else block.ravel()
-                pairs[i, j] = of_pairs.size
-                values[i, j] = of_pairs.mean() if of_pairs.size else numpy.nan
-    else:
-        for i, one in enumerate(sets):
-            for j, other in enumerate(sets[: i + 1]):
-                of_pairs = numpy.array([
-                    measure(kind, a, b)
-                    for n, (_, a) in enumerate(found[one])
-                    for m, (_, b) in enumerate(found[other])
-                    if i != j or m < n
-                ])  # fmt: skip
-                pairs[i, j] = pairs[j, i] = of_pairs.size
-                values[i, j] = values[j, i] = of_pairs.mean() if of_pairs.size else numpy.nan
-    return SimilarityMatrix(sets, values, pairs, len(first.sequences), first.layers)
+        cosines: NDArray[numpy.float64] = units @ units.T
+        return cosines
+    found = numpy.zeros((len(models), len(models)))
+    for i, j in itertools.combinations(range(len(models)), 2):
+        found[i, j] = found[j, i] = measure(kind, models[i], models[j])
+    return found
