@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime, timezone
 from typing import Any, TypeVar, Union
@@ -232,6 +232,27 @@ class SequenceScores:
 def sequence_counts(measured: event_pb2.LengthAccuracies) -> list[int]:
     """The number of sequences of each length; in an old history, the largest of these numbers for each."""
     return list(measured.sequence_counts) or [measured.sequences] * len(measured.lengths)
+
+
+def metrics_of(evaluations: Iterable[event_pb2.LengthAccuracies]) -> list[str]:
+    """The names of all other metrics than accuracy and loss."""
+    return sorted({metric.name for one in evaluations for metric in one.metrics})
+
+
+def accuracy_rows(
+    step: int, measured: event_pb2.LengthAccuracies, seen_up_to: int, metrics: Sequence[str]
+) -> Iterator[list[bool | int | float | None]]:
+    """For each length: step, whether the evaluation is final, length, whether it counts as seen, accuracy, loss, number of
+    sequences, seconds of training, and these metrics.
+    """
+    values = {metric.name: metric.values for metric in measured.metrics}
+    sequences = sequence_counts(measured)
+    for i, length in enumerate(measured.lengths):
+        yield [
+            step, measured.final, length, length <= seen_up_to, measured.accuracies[i],
+            measured.losses[i] if i < len(measured.losses) else None, sequences[i], measured.training_seconds,
+            *(values[name][i] if name in values else None for name in metrics),
+        ]  # fmt: skip
 
 
 def score_or_none(accuracy: float) -> float | None:

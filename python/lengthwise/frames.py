@@ -9,7 +9,7 @@ import pandas
 from lengthwise import queries
 from lengthwise._proto import experiment_service_pb2
 from lengthwise.connection import Connection
-from lengthwise.events import sequence_counts
+from lengthwise.events import accuracy_rows, metrics_of
 
 if TYPE_CHECKING:
     from lengthwise.trial import Trial
@@ -58,23 +58,13 @@ def losses(connection: Connection, name: str, trials: Sequence[Trial], max_point
 def accuracies(connection: Connection, name: str, trials: Sequence[Trial], intervals: bool) -> pandas.DataFrame:
     """Accuracies by length; other metrics have a column each after ACCURACIES. `name` and `trials` as for losses."""
     keys = {trial.name: (_key(trial), trial.seen_up_to) for trial in trials}
+    found = queries.length_accuracies(connection, name, list(keys), intervals)
+    metrics = metrics_of(one.accuracies for one in found)
     rows: list[list[Any]] = []
-    metrics: list[dict[str, float]] = []
-    for evaluation in queries.length_accuracies(connection, name, list(keys), intervals):
-        key, seen_up_to = keys[evaluation.trial]
-        measured = evaluation.accuracies
-        sequences = sequence_counts(measured)
-        for i, (length, accuracy) in enumerate(zip(measured.lengths, measured.accuracies)):
-            loss = measured.losses[i] if i < len(measured.losses) else None
-            rows.append(
-                [*key, evaluation.step, measured.final, length, length <= seen_up_to, accuracy, loss,
-                 sequences[i], measured.training_seconds]
-            )  # fmt: skip
-            metrics.append({metric.name: metric.values[i] for metric in measured.metrics})
-    frame = pandas.DataFrame(rows, columns=KEY + ACCURACIES)
-    for metric in sorted({metric for of_row in metrics for metric in of_row}):
-        frame[metric] = [of_row.get(metric) for of_row in metrics]
-    return frame
+    for one in found:
+        key, seen_up_to = keys[one.trial]
+        rows += [[*key, *row] for row in accuracy_rows(one.step, one.accuracies, seen_up_to, metrics)]
+    return pandas.DataFrame(rows, columns=KEY + ACCURACIES + metrics)
 
 
 def seconds_to_accuracy(

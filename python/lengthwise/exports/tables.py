@@ -6,14 +6,14 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from typing import BinaryIO
 
 import numpy
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from lengthwise._proto import event_pb2, experiment_service_pb2
-from lengthwise.events import name_of, score_or_none, sequence_counts, to_datetime
+from lengthwise.events import accuracy_rows, metrics_of, name_of, score_or_none, to_datetime
 from lengthwise.exports.exporter import Exporter
 from lengthwise.names import label
 from lengthwise.rendering import Value, write_csv_rows
@@ -177,8 +177,7 @@ class CsvExporter(Exporter):
         self._evaluations.append((trial, history.evaluations))
 
     def finish(self) -> None:
-        measured = [one.length_accuracies for _, of_trial in self._evaluations for one in of_trial]
-        metrics = sorted({metric.name for one in measured for metric in one.metrics})
+        metrics = metrics_of(one.length_accuracies for _, of_trial in self._evaluations for one in of_trial)
         columns = ACCURACIES | {
             metric: f"another measure of the same sequences: {metric.replace('_', ' ')}, a fraction and not a percentage"
             for metric in metrics
@@ -187,8 +186,9 @@ class CsvExporter(Exporter):
         for trial, evaluations in self._evaluations:
             key = trial_key(trial)
             seen_up_to = trial.specification.evaluation.seen_up_to
-            for evaluation in evaluations:
-                _write_rows(file, ([*key, *row] for row in _accuracy_rows(evaluation, seen_up_to, metrics)))
+            for one in evaluations:
+                rows = accuracy_rows(one.step, one.length_accuracies, seen_up_to, metrics)
+                _write_rows(file, ([*key, *row] for row in rows))
         meanings = {
             "trials.csv": TRIAL_KEY | TRIALS,
             "loss_curves.csv": TRIAL_KEY | LOSSES,
@@ -197,18 +197,6 @@ class CsvExporter(Exporter):
         if self._noise is not None:
             meanings["noise_accuracies.csv"] = TRIAL_KEY | NOISE
         self.output.write("columns.json", json.dumps(meanings, indent=1, ensure_ascii=False) + "\n")
-
-
-def _accuracy_rows(evaluation: event_pb2.Event, seen_up_to: int, metrics: Sequence[str]) -> Iterator[list[Value]]:
-    measured = evaluation.length_accuracies
-    values = {metric.name: metric.values for metric in measured.metrics}
-    sequences = sequence_counts(measured)
-    for i, length in enumerate(measured.lengths):
-        yield [
-            evaluation.step, measured.final, length, length <= seen_up_to, measured.accuracies[i],
-            measured.losses[i] if i < len(measured.losses) else None, sequences[i], measured.training_seconds,
-            *(values[name][i] if name in values else None for name in metrics),
-        ]  # fmt: skip
 
 
 def _write_rows(file: BinaryIO, rows: Iterable[list[Value]]) -> None:
