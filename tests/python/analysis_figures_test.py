@@ -115,11 +115,8 @@ class FiguresTest(unittest.TestCase):
     def test_distances_are_a_point_for_each_model(self):
         subject = self.subject()
         small, large = subject.sets[:2]
-        distances = EncodingDistances([
-            EncodingDistance(small, small.trials[0], [1, 9], [0, 0]),
-            EncodingDistance(small, small.trials[1], [2, 9], [0, 0]),
-            EncodingDistance(large, large.trials[0], [5, 9], [0, 0]),
-        ])  # fmt: skip
+        of_small = [EncodingDistance(trial, [first, 9], [0, 0]) for trial, first in zip(small.trials, (1, 2))]
+        distances = EncodingDistances({small: of_small, large: [EncodingDistance(large.trials[0], [5, 9], [0, 0])]})
         picture = figures.encoding_distance.__wrapped__(subject, distances, "2d_fixed")
         first, second = picture.panels[0].series
         self.assertEqual((first.kind, first.x, first.y[1]), ("scatter", [1, 2], 0.7))

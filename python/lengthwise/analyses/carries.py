@@ -133,7 +133,7 @@ def _of_sums(
     """
     found: list[tuple[TrialSet, list[Mapping[int, T]]]] = []
     for one in subject.sets:
-        if one.trials[0].specification.task.name == "decimal_addition":
+        if one.specification.task.name == "decimal_addition":
             of_seeds = by_seed(one.trials, lambda trial: recorded.get(trial.name))
             if of_seeds:
                 found.append((one, [by_size for _, by_size in of_seeds]))
@@ -174,7 +174,7 @@ def measure(subject: Subject, digits: int = 0) -> list[CarryErrors]:
                 if answer.places and 0 <= answer.places[0] <= size:
                     counts[int(answer.carry_into_first), answer.places[0]] += 1
         answers = sum(len(recorded.accuracies) for recorded in of_size)
-        base = carry_probabilities(size, bool(parameter_of(one.trials[0].specification.task, "leading_zeros")))
+        base = carry_probabilities(size, bool(parameter_of(one.specification.task, "leading_zeros")))
         rows.append(CarryErrors(one, size, len(of_size), answers, counts[1], counts[0], base))
     return rows
 

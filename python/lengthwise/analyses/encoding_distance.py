@@ -17,7 +17,6 @@ from lengthwise.names import short_name
 
 @dataclass(eq=False)
 class EncodingDistance:
-    of: TrialSet
     trial: Trial
     # Between the model's tables and the reference's, block by block: orthogonal Procrustes distance, and cosine without
     # rotation.
@@ -31,8 +30,8 @@ class EncodingDistance:
 
 @dataclass(eq=False)
 class EncodingDistances:
-    # One for each model with tables, in the order of the sets.
-    models: list[EncodingDistance] = field(default_factory=list)
+    # Of each set with tables, in their order, one for each model.
+    models: dict[TrialSet, list[EncodingDistance]] = field(default_factory=dict)
     # Encodings that learn no table.
     without_tables: list[str] = field(default_factory=list)
     # By label: the cosine of other fixed encodings' tables to the reference's, of as many rows and features.
@@ -68,12 +67,11 @@ def measure(subject: Subject, reference: FixedEncoding) -> EncodingDistances:
                     raise refused(f"{short_name(trial.name)}: {error}") from None
                 shape = rows, width
             if blocks:
-                distances.models.append(EncodingDistance(one, trial, blocks, cosines))
+                distances.models.setdefault(one, []).append(EncodingDistance(trial, blocks, cosines))
     if not distances.models:
         raise refused("no trial that succeeded has an encoding that learns a table (`learned`)")
     for one in subject.sets:
-        experiment = subject.experiment_of(one.trials[0])
-        fixed = fixed_encoding(one.trials[0].specification.encoding, experiment.catalogue)
+        fixed = fixed_encoding(one.specification.encoding, one.experiment.catalogue)
         if fixed is not None and fixed != reference:
             distances.fixed[one.encoding] = cosine_similarity(fixed.table(*shape), reference.table(*shape))
     distances.untrained_cosine = 1 / math.sqrt(math.prod(shape))

@@ -120,7 +120,7 @@ def compare(subject: Subject) -> list[GroundTruthAttention]:
     maps, and how to record them; models of a set have different maps.
     """
     rows = []
-    sets = [one for one in subject.sets if one.trials[0].specification.task.name == _TASK]
+    sets = [one for one in subject.sets if one.specification.task.name == _TASK]
     if not sets:
         check_puzzles(subject.sets[-1].trials[0])
     for one in sets:

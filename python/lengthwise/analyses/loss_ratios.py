@@ -52,7 +52,7 @@ def published_ratios(table: PublishedTable, one: TrialSet, reference: TrialSet) 
     """By scale; empty if the table does not have both."""
 
     def losses(of: TrialSet) -> Mapping[int, float]:
-        one = of.trials[0].specification
+        one = of.specification
         places = [place for place in table.places(one.task, one.network, one.encoding) if place in table.cells]
         return {table.columns[place[1]].length: table.cells[place].value for place in reversed(places)}
 
@@ -62,10 +62,10 @@ def published_ratios(table: PublishedTable, one: TrialSet, reference: TrialSet) 
 
 def _partner(one: TrialSet, reference: str, sets: Sequence[TrialSet]) -> TrialSet | None:
     """The set of the network `reference` that was trained as `one`, with the same encoding; None if there is none."""
-    trained = training_of(one.trials[0].specification, with_network=False)
+    trained = training_of(one.specification, with_network=False)
     for other in sets:
         if (other.network, other.encoding, other.learning_rate) == (reference, one.encoding, one.learning_rate) and (
-            training_of(other.trials[0].specification, with_network=False) == trained
+            training_of(other.specification, with_network=False) == trained
         ):
             return other
     return None
@@ -82,9 +82,7 @@ def compare(subject: Subject, reference: str, published: PublishedTable | None =
     rows = []
     for one in subject.sets:
         partner = _partner(one, reference, subject.sets)
-        experiment = subject.experiment_of(one.trials[0])
-        is_loss = experiment.catalogue.compared_by_loss(one.trials[0].specification.task)
-        if partner is None or one.network == reference or not is_loss:
+        if partner is None or one.network == reference or not one.by_loss:
             continue
         own, models = _medians(finals, one)
         others, _ = _medians(finals, partner)

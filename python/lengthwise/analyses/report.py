@@ -26,7 +26,6 @@ from lengthwise.analyses import ground_truth as ground_truth_attention
 from lengthwise.analyses import loss_ratios as ratios
 from lengthwise.analyses import speed as speeds
 from lengthwise.analyses.attention_similarity import AttentionMeasure
-from lengthwise.analyses.encoding_distance import EncodingDistance
 from lengthwise.analyses.encoding_tables import find_fixed
 from lengthwise.analyses.measures import CONFIDENCE, PairedTest, spearman_correlation
 from lengthwise.analyses.table import (
@@ -159,7 +158,7 @@ def correlation_remarks(subject: Subject, quantity: str, points: Mapping[TrialSe
             continue
         where = "Over"
         if len(best) > 1:
-            experiments = dict.fromkeys(one.experiment for one in points if one.training == training)
+            experiments = dict.fromkeys(one.experiment.name for one in points if one.training == training)
             where = f"{task}, {network} ({', '.join(experiments)}): over"
         p = "< 0.001" if found.p_value < 0.001 else f"= {found.p_value:.3f}"
         remarks.append(
@@ -170,7 +169,7 @@ def correlation_remarks(subject: Subject, quantity: str, points: Mapping[TrialSe
 
 
 def _published_value(table: PublishedTable, one: TrialSet) -> PublishedValue | None:
-    specification = one.trials[0].specification
+    specification = one.specification
     for r, row in enumerate(table.rows):
         if row.task != specification.task.name:
             continue
@@ -334,9 +333,7 @@ def ground_truth(subject: Subject) -> AnalysisReport:
 def encodings(subject: Subject, reference: str) -> AnalysisReport:
     """Distance of learned position tables from a fixed encoding: a label, "sin_cos" or "sin_cos_2d"."""
     distances = encoding_distance.measure(subject, find_fixed(subject, reference))
-    of_sets: dict[TrialSet, list[EncodingDistance]] = {}
-    for model in distances.models:
-        of_sets.setdefault(model.of, []).append(model)
+    of_sets = distances.models
     table = AnalysisTable(list(of_sets), lambda one: one)
     _add_scores(table, subject, subject.accuracies_of)
     table.add_means("first_block", "block 1", lambda one: mean_cells([m.blocks[0] for m in of_sets[one]], 2), rule=True)
@@ -594,7 +591,7 @@ def speed(subject: Subject, accuracy: float = 0.9) -> AnalysisReport:
 
 def _trained_as(table: PublishedTable, one: TrialSet) -> bool:
     """True if the training lengths are those of the table's own trials."""
-    lengths = one.trials[0].specification.training.lengths
+    lengths = one.specification.training.lengths
     wanted = table.protocol.get("training", {}).get("lengths", "")
     return bool(f"{lengths.min}..{lengths.max}" == wanted)
 

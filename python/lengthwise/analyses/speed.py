@@ -54,8 +54,7 @@ def measure(subject: Subject, accuracy: float) -> list[Speed]:
     seconds_of = queries.seconds_to(evaluations, lambda measured: _accuracy(measured) > accuracy)
     found = []
     for one in subject.sets:
-        experiment = subject.experiment_of(one.trials[0])
-        if experiment.catalogue.compared_by_loss(one.trials[0].specification.task):
+        if one.by_loss:
             continue
         rates, seconds = [], []
         for trial, outcome in by_seed(one.trials, lambda trial: trial.outcome):

@@ -60,7 +60,7 @@ class AnalysisTable(Generic[Row]):
         if len({one.task for one in sets}) > 1:
             names.insert(0, (Column("task", shrinks_to=8), [one.task for one in sets]))
         if share_labels(sets):
-            names.insert(0, (Column("experiment", shrinks_to=12), [one.experiment for one in sets]))
+            names.insert(0, (Column("experiment", shrinks_to=12), [one.experiment.name for one in sets]))
         if len({one.learning_rate for one in sets}) > 1:
             names.append((Column("rate", Align.RIGHT), [format_exact(one.learning_rate) for one in sets]))
         names += [(column, [cell.text for cell in cells]) for _, column, cells in self._columns if column.header]
@@ -73,9 +73,10 @@ class AnalysisTable(Generic[Row]):
         named = {name: cells for name, _, cells in self._columns if name}
         names = self._record_columns or list(named)
         of_rows = [(one, [cells[number].value for cells in named.values()]) for number, one in enumerate(self._sets)]
+        records = self._records if self._record_columns else of_rows
         return Records(
             ["experiment", "task", "network", "encoding", "learning_rate", *names],
-            [[one.experiment, *one.labels, *values] for one, values in (self._records if self._record_columns else of_rows)],
+            [[one.experiment.name, *one.labels, *values] for one, values in records],
         )
 
 

@@ -31,21 +31,30 @@ class TrialSet:
     experiment has two sets of the same labels and learning rate.
     """
 
-    # Short name of the first trial's experiment.
-    experiment: str
+    # The first trial's.
+    experiment: PlottedExperiment
     task: str
     network: str
     encoding: str
     learning_rate: float
     # Serialized task, network and training: sets with the same bytes were trained alike.
     training: bytes
-    encoding_parameters: bytes
     # In the order of the experiments and their grids. A model that was evaluated again is there twice.
     trials: list[Trial] = field(default_factory=list)
 
     @property
     def labels(self) -> tuple[str, str, str, float]:
         return self.task, self.network, self.encoding, self.learning_rate
+
+    @property
+    def specification(self) -> specification_pb2.TrialSpecification:
+        """The first trial's."""
+        return self.trials[0].specification
+
+    @property
+    def by_loss(self) -> bool:
+        """True if the task is compared by its losses."""
+        return self.experiment.catalogue.compared_by_loss(self.specification.task)
 
 
 @dataclass(frozen=True)
@@ -69,10 +78,7 @@ class Subject:
     @functools.cached_property
     def by_loss(self) -> bool:
         """True if the tasks are compared by their losses. FAILED_PRECONDITION if some are and some are not."""
-        tasks = {one.task: one.trials[0] for one in self.sets}
-        found = {
-            self.experiment_of(trial).catalogue.compared_by_loss(trial.specification.task) for trial in tasks.values()
-        }
+        found = {one.by_loss for one in self.sets}
         if len(found) > 1:
             raise refused(
                 f"some tasks of {self.names} are compared by accuracies and some by losses; choose some with --task"
@@ -159,18 +165,10 @@ def sets_of_trials(experiments: Sequence[PlottedExperiment]) -> list[TrialSet]:
         for trial in experiment.trials:
             if trial.state != event_pb2.SUCCEEDED:
                 continue
-            specification = trial.specification
-            wanted = TrialSet(
-                experiment=experiment.name,
-                task=label(specification.task),
-                network=label(specification.network),
-                encoding=label(specification.encoding),
-                learning_rate=specification.learning_rate,
-                training=training_of(specification),
-                encoding_parameters=specification.encoding.SerializeToString(deterministic=True),
-            )
-            key = (wanted.labels, wanted.training, wanted.encoding_parameters)
-            sets.setdefault(key, wanted).trials.append(trial)
+            one, training = trial.specification, training_of(trial.specification)
+            labels = label(one.task), label(one.network), label(one.encoding), one.learning_rate
+            key = (labels, training, one.encoding.SerializeToString(deterministic=True))
+            sets.setdefault(key, TrialSet(experiment, *labels, training)).trials.append(trial)
     return list(sets.values())
 
 
@@ -179,11 +177,11 @@ def subject_of(experiments: Sequence[PlottedExperiment]) -> Subject:
     accuracies: dict[str, float] = {}
     keys: dict[str, Key] = {}
     for experiment in experiments:
-        score_of, key_of = final_score(experiment), final_key(experiment)
+        key_of = final_key(experiment)
         for trial in experiment.trials:
             if (key := key_of(trial)) is not None:
                 keys[trial.name] = key
-            if (score := score_of(trial)) is not None:
+            if (score := final_score(experiment, trial)) is not None:
                 accuracies[trial.name] = score
     subject = Subject(experiments, sets_of_trials(experiments), accuracies, keys)
     if not subject.sets:

@@ -8,7 +8,7 @@ import numpy
 
 from lengthwise.plots import panels
 from lengthwise.plots.data import PlottedExperiment, Trial, experiment_names
-from lengthwise.plots.groups import TrialScore, best_trial, final_key, final_score, group_trials, seeds_of, tasks_of
+from lengthwise.plots.groups import best_trial, final_key, final_score, group_trials, seeds_of, tasks_of
 from lengthwise.plots.metrics import by_length, choose_metric, common, is_accuracy
 from lengthwise.plots.options import Options
 from lengthwise.plots.picture import Axis, Panel, Picture
@@ -18,12 +18,12 @@ from lengthwise.plots.series_style import SeriesStyle, numbered_style
 _BEST_TRIAL = SeriesStyle(color=6, marker=0)
 
 
-def _spread(trials: Sequence[Trial], score: TrialScore) -> tuple[float, float] | None:
+def _spread(experiment: PlottedExperiment, trials: Sequence[Trial]) -> tuple[float, float] | None:
     """Standard deviations between weight seeds and between data seeds, by an analysis of variance: of the means over the
     other seeds, less what interaction and chance explain. None unless every weight seed has the same data seeds, at least
     two of each.
     """
-    known = {seeds_of(trial): value for trial in trials if (value := score(trial)) is not None}
+    known = {seeds_of(trial): value for trial in trials if (value := final_score(experiment, trial)) is not None}
     weights, data = dict.fromkeys(weight for weight, _ in known), sorted({data for _, data in known})
     if min(len(weights), len(data)) < 2 or len(known) < len(weights) * len(data):
         return None
@@ -46,7 +46,6 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
     spreads: list[str] = []
     shades: set[panels.Shade] = set()
     for group in groups:
-        score = final_score(group.experiment)
         trials = group.at_best_rate()
         if not trials:
             continue
@@ -71,7 +70,7 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
             panel.series.append(panels.line(curve, style, name, faint=True))
         if not panel.series:
             continue
-        if varies_both and (spread := _spread(trials, score)) is not None:
+        if varies_both and (spread := _spread(group.experiment, trials)) is not None:
             of_weights, of_data = (f"{one:.3g}" if shown.is_median else f"{100 * one:.1f} points" for one in spread)
             spreads.append(f"{panel.title}: {of_weights} between weight seeds, {of_data} between data seeds")
         panels.shade_seen(panel, [group], shades)

@@ -15,9 +15,10 @@ from lengthwise.analyses.encoding_tables import find_fixed
 from lengthwise.analyses.measures import CONFIDENCE, sample_deviation, share_interval
 from lengthwise.analyses.trial_sets import Subject, Trial, TrialSet, share_labels, subject_of
 from lengthwise.errors import UsageError, refused
+from lengthwise.names import label
 from lengthwise.plots.attention import check_map_rows
 from lengthwise.plots.data import PlottedExperiment
-from lengthwise.plots.groups import Styles, group_trials
+from lengthwise.plots.groups import group_trials
 from lengthwise.plots.metrics import common
 from lengthwise.plots.options import Options
 from lengthwise.plots.panels import (
@@ -44,19 +45,17 @@ _MOST_NAMES_ACROSS = 8
 _MOST_GROUPS = 10
 
 
-def _task_title(subject: Subject, one: TrialSet) -> str:
-    trial = one.trials[0]
-    return subject.experiment_of(trial).catalogue.task_title(trial.specification.task)
+def _task_title(one: TrialSet) -> str:
+    return one.experiment.catalogue.task_title(one.specification.task)
 
 
-def names_of(subject: Subject, sets: Sequence[TrialSet]) -> list[str]:
+def names_of(sets: Sequence[TrialSet]) -> list[str]:
     """ "learn_0.2", with what else tells a set from the others of its task."""
     with_experiment = share_labels(sets)
     names = []
     for one in sets:
         others = [other for other in sets if other.task == one.task]
-        trial = one.trials[0]
-        name = subject.experiment_of(trial).catalogue.encoding_title(trial.specification.encoding)
+        name = one.experiment.catalogue.encoding_title(one.specification.encoding)
         if any(other.network != one.network for other in others):
             name = f"{one.network}, {name}"
         if any(
@@ -64,7 +63,7 @@ def names_of(subject: Subject, sets: Sequence[TrialSet]) -> list[str]:
             for other in others
         ):
             name = f"{name}, {format_exact(one.learning_rate)}"
-        names.append(f"{one.experiment}: {name}" if with_experiment else name)
+        names.append(f"{one.experiment.name}: {name}" if with_experiment else name)
     return names
 
 
@@ -72,7 +71,7 @@ def best_rates(subject: Subject, sets: Sequence[TrialSet]) -> list[TrialSet]:
     """Keeps the chosen learning rate among sets that differ only in it."""
     alike: dict[tuple[str, ...], list[TrialSet]] = {}
     for one in sets:
-        alike.setdefault((one.experiment, one.task, one.network, one.encoding), []).append(one)
+        alike.setdefault((one.experiment.name, one.task, one.network, one.encoding), []).append(one)
     chosen = set(map(subject.best_rate, alike.values()))
     return [one for one in sets if one in chosen]
 
@@ -84,9 +83,12 @@ class _TaskPanels:
         self._subject = subject
         self._chose = best_rates(subject, list(dict.fromkeys(sets)))
         self._chose_rates = len(self._chose) < len(dict.fromkeys(sets))
-        self._names = dict(zip(self._chose, names_of(subject, self._chose)))
+        self._names = dict(zip(self._chose, names_of(self._chose)))
         # As in other figures of the experiments.
-        self._styles = Styles(group_trials(subject.experiments))
+        self._styles = {
+            (group.experiment.name, label(group.network), label(group.encoding)): group.style
+            for group in group_trials(subject.experiments)
+        }
         self._panels: dict[str, Panel] = {}
 
     def shows(self, one: TrialSet) -> bool:
@@ -95,11 +97,10 @@ class _TaskPanels:
     def add(self, one: TrialSet, series: Series) -> None:
         """`one` is a set that is shown."""
         series.name = self._names[one]
-        specification = one.trials[0].specification
-        series.style = self._styles.of(one.experiment, specification.network, specification.encoding)
+        series.style = self._styles[one.experiment.name, one.network, one.encoding]
         if one.task not in self._panels:
-            references = guess_references(self._subject.experiment_of(one.trials[0]), specification.task)
-            self._panels[one.task] = Panel(_task_title(self._subject, one), references=references)
+            references = guess_references(one.experiment, one.specification.task)
+            self._panels[one.task] = Panel(_task_title(one), references=references)
         self._panels[one.task].series.append(series)
 
     def move_to(self, picture: Picture) -> None:
@@ -193,9 +194,7 @@ def encoding_distance(subject: Subject, distances: distance.EncodingDistances, r
     picture = Picture("encoding_distance", f"Learned tables beside {reference}: {subject.names}")
     picture.x = Axis(f"orthogonal Procrustes distance of the first table to {reference}")
     picture.caption = "Points: models."
-    models: dict[TrialSet, list[tuple[Trial, float]]] = {}
-    for model in distances.models:
-        models.setdefault(model.of, []).append((model.trial, model.blocks[0]))
+    models = {one: [(model.trial, model.blocks[0]) for model in of_set] for one, of_set in distances.models.items()}
     _draw_models(picture, subject, models)
     return picture
 
@@ -213,13 +212,13 @@ def attention_ground_truth(subject: Subject, rows: Sequence[ground_truth.GroundT
     picture.columns = len(rows[0].layers) + 1
     picture.map_label, picture.map_maximum = "attention", 0
     several_tasks = len({row.of.task for row in rows}) > 1
-    for row, name in zip(rows, names_of(subject, [row.of for row in rows])):
+    for row, name in zip(rows, names_of([row.of for row in rows])):
         titles = [f"ground truth (even: {100 * row.all.even:.1f} %)"]
         titles += [f"layer {i + 1}: {100 * shares.mean():.1f} %" for i, shares in enumerate(row.all.by_layer)]
         for title, values in zip(titles, [row.truth, *row.layers]):
             picture.panels.append(Panel(title, map=HeatMap(values, tokens=row.cells, first_output=row.cells)))
             picture.map_maximum = max(picture.map_maximum, float(values.max()))
-        picture.row_titles.append(f"{_task_title(subject, row.of)}: {name}" if several_tasks else name)
+        picture.row_titles.append(f"{_task_title(row.of)}: {name}" if several_tasks else name)
     models = " and the models" if any(row.models > 1 for row in rows) else ""
     picture.caption = (
         "What the token of each target cell attends to (cells are numbered row by row), the mean over "
@@ -232,7 +231,7 @@ def attention_ground_truth(subject: Subject, rows: Sequence[ground_truth.GroundT
 @_of(lambda subject, _: [similarity.compare_all(subject, similarity.AttentionMeasure.COSINE)])
 def attention_matrix(subject: Subject, matrix: similarity.SimilarityMatrix) -> Picture:
     """Similarity of the attention maps of every two encodings (Figure 3B)."""
-    names = names_of(subject, matrix.sets)
+    names = names_of(matrix.sets)
 
     def label(axes: Axes) -> None:
         axes.set_xticks([i + 0.5 for i in range(len(names))], names, rotation=90)
@@ -294,9 +293,9 @@ def noise_average(experiments: Sequence[PlottedExperiment], options: Options) ->
     for task in dict.fromkeys(curve.of.task for curve in curves):
         of_task = [curve for curve in curves if curve.of.task == task]
         averages = [curve.averages() for curve in of_task]
-        names, means = names_of(subject, [curve.of for curve in of_task]), [float(numpy.mean(one)) for one in averages]
+        names, means = names_of([curve.of for curve in of_task]), [float(numpy.mean(one)) for one in averages]
         deviations = [sample_deviation(one) for one in averages]
-        picture.panels.append(_bars(_task_title(subject, of_task[0].of), names, means, deviations))
+        picture.panels.append(_bars(_task_title(of_task[0].of), names, means, deviations))
     arrange_panels(picture)
     noise = sorted({one for curve in curves for one in curve.accuracies if one > 0})
     picture.caption = (
@@ -316,7 +315,7 @@ def human_scores(subject: Subject, rows: Sequence[human_comparison.HumanComparis
     """
     shown = best_rates(subject, [row.of for row in rows])
     rows = [row for row in rows if row.of in shown and row.puzzles]
-    names = names_of(subject, [row.of for row in rows])
+    names = names_of([row.of for row in rows])
     picture = Picture("human_scores", f"Models beside people: {subject.names}", columns=3)
     scores = {
         "cosine": [row.cosine for row in rows],
@@ -341,7 +340,7 @@ def human_scatter(subject: Subject, rows: Sequence[human_comparison.HumanCompari
     rows = [row for row in rows if row.of in shown and row.puzzles]
     picture = Picture("human_scatter", f"Models beside people, puzzle by puzzle: {subject.names}")
     picture.x, picture.y = accuracy_axis("people's accuracy"), accuracy_axis("models' accuracy")
-    for row, name in zip(rows, names_of(subject, [row.of for row in rows])):
+    for row, name in zip(rows, names_of([row.of for row in rows])):
         ranks = row.ranks
         title = name if ranks is None else f"{name}: ρ = {ranks.coefficient:.2f}"
         picture.panels.append(

@@ -16,8 +16,6 @@ from lengthwise.plots.series_style import CHOICES, SeriesStyle, encoding_style, 
 from lengthwise.published import drawn_by
 
 T = TypeVar("T")
-# Higher is better; None if a trial has no score.
-TrialScore = Callable[[Trial], float | None]
 # By which choices rank a trial, the highest first: a score, then the loss with its sign changed. Empty if the rule of the
 # choice has no score of it.
 Key = tuple[float, ...]
@@ -53,40 +51,31 @@ def _styled(network: Component, encoding: Component) -> tuple[str, str]:
     return name, label(network) if name == encoding.name else ""
 
 
-class Styles:
-    """Gives out styles. An encoding, or a network with a style of its own, has its colour of all figures, unless several
-    experiments have it, or several networks have the encoding: then lines are numbered in the order of the grids. Choices of
-    positions have colours of their own, but a plain and a randomized encoding of one name share one.
+def _set_styles(groups: Sequence[TrialGroup]) -> None:
+    """An encoding, or a network with a style of its own, has its colour of all figures, unless several experiments have it,
+    or several networks have the encoding: then lines are numbered in the order of the grids. Choices of positions have
+    colours of their own, but a plain and a randomized encoding of one name share one.
     """
-
-    def __init__(self, groups: Iterable[TrialGroup]) -> None:
-        pairs: dict[tuple[str, str, str], tuple[Component, Component]] = {}
-        for one in groups:
-            pairs.setdefault((one.experiment.name, label(one.network), label(one.encoding)), (one.network, one.encoding))
-        contexts: dict[tuple[str, str], set[tuple[str, str]]] = {}
-        for (name, _, _), (network, encoding) in pairs.items():
-            styled, within = _styled(network, encoding)
-            contexts.setdefault((styled, drawn_by(encoding)), set()).add((name, within))
-        self._in_one_context = all(len(found) == 1 for found in contexts.values())
-        self._alike: dict[tuple[str, str, str], list[str]] = {}
-        self._numbers: dict[tuple[str, str, int], int] = {}
-        for (name, _, _), (network, encoding) in pairs.items():
-            self.of(name, network, encoding)
-
-    def of(self, experiment: str, network: Component, encoding: Component) -> SeriesStyle:
-        name, within = _styled(network, encoding)
-        context = f"{experiment}/{within}"
-        drawn = drawn_by(encoding)
-        alike = self._alike.setdefault((context, name, drawn), [])
-        own = label(encoding) if within else f"{label(network)}/{label(encoding)}"
-        if own not in alike:
-            alike.append(own)
-        variant = alike.index(own) * (len(CHOICES) if drawn else 1) + CHOICES.get(drawn, 0)
-        if self._in_one_context:
-            return encoding_style(name, bool(drawn), variant)
-        number = self._numbers.setdefault((context, name, variant), len(self._numbers))
-        style = numbered_style(number)
-        return SeriesStyle(style.color, style.marker, style.dashes + int(bool(drawn)))
+    contexts: dict[tuple[str, str], set[str]] = {}
+    for one in groups:
+        name, within = _styled(one.network, one.encoding)
+        contexts.setdefault((name, drawn_by(one.encoding)), set()).add(f"{one.experiment.name}/{within}")
+    in_one_context = all(len(found) == 1 for found in contexts.values())
+    alike: dict[tuple[str, str, str], list[str]] = {}
+    numbers: dict[tuple[str, str, int], int] = {}
+    for one in groups:
+        (name, within), drawn = _styled(one.network, one.encoding), drawn_by(one.encoding)
+        context = f"{one.experiment.name}/{within}"
+        own = label(one.encoding) if within else f"{label(one.network)}/{label(one.encoding)}"
+        beside = alike.setdefault((context, name, drawn), [])
+        if own not in beside:
+            beside.append(own)
+        variant = beside.index(own) * (len(CHOICES) if drawn else 1) + CHOICES.get(drawn, 0)
+        if in_one_context:
+            one.style = encoding_style(name, bool(drawn), variant)
+        else:
+            style = numbered_style(numbers.setdefault((context, name, variant), len(numbers)))
+            one.style = replace(style, dashes=style.dashes + bool(drawn))
 
 
 def group_trials(experiments: Sequence[PlottedExperiment]) -> list[TrialGroup]:
@@ -101,10 +90,9 @@ def group_trials(experiments: Sequence[PlottedExperiment]) -> list[TrialGroup]:
                 name = experiment.catalogue.encoding_title(encoding)
                 groups[key] = TrialGroup(experiment, task, network, encoding, name, SeriesStyle())
             groups[key].rates.setdefault(specification.learning_rate, []).append(trial)
-    styles = Styles(groups.values())
+    _set_styles(list(groups.values()))
     several_networks = len({network for _, _, network, _ in groups}) > 1
     for (_, _, own, _), group in groups.items():
-        group.style = styles.of(group.experiment.name, group.network, group.encoding)
         if several_networks:
             group.name = f"{own}, {group.name}"
         if len(experiments) > 1:
@@ -207,26 +195,18 @@ def best_trials(groups: Iterable[TrialGroup], wanted: Callable[[Trial], bool]) -
     return chosen
 
 
-def evaluation_score(experiment: PlottedExperiment, trial: Trial, measured: event_pb2.LengthAccuracies) -> float | None:
-    """Mean accuracy over the unseen lengths, over all if none is unseen; the negative of such a mean of losses for tasks
-    that are compared by them.
+def final_score(experiment: PlottedExperiment, trial: Trial) -> float | None:
+    """By its final evaluation, higher is better: mean accuracy over the unseen lengths, over all if none is unseen; the
+    negative of such a mean of losses for tasks that are compared by them.
     """
+    measured = experiment.final_evaluations().get(trial.name)
+    if measured is None:
+        return None
     by_loss = experiment.catalogue.compared_by_loss(trial.specification.task)
     # If no length is unseen, all are seen.
     found = [queries.mean(measured, side, by_loss) for side in ("unseen", "seen")]
     score = next((one for one in found if one is not None), None)
     return -score if by_loss and score is not None else score
-
-
-def final_score(experiment: PlottedExperiment) -> TrialScore:
-    """Scores trials by their final evaluation."""
-    finals = experiment.final_evaluations()
-
-    def score(trial: Trial) -> float | None:
-        measured = finals.get(trial.name)
-        return None if measured is None else evaluation_score(experiment, trial, measured)
-
-    return score
 
 
 def final_key(experiment: PlottedExperiment) -> Callable[[Trial], Key | None]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from lengthwise.analyses.measures import share_interval
 from lengthwise.plots import panels
 from lengthwise.plots.data import PlottedExperiment, experiment_names
-from lengthwise.plots.groups import evaluation_score, group_trials, tasks_of
+from lengthwise.plots.groups import final_score, group_trials, tasks_of
 from lengthwise.plots.metrics import choose_metric, is_accuracy
 from lengthwise.plots.options import Options
 from lengthwise.plots.picture import Axis, Picture, Reference, Series
@@ -32,9 +32,7 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
     for panel, task, of_this in panels.task_panels(result, groups):
         labels: list[str] = []
         for group in of_this:
-            finals = group.experiment.final_evaluations()
-            evaluated = [trial for trial in group.at_best_rate() if trial.name in finals]
-            found = [evaluation_score(group.experiment, trial, finals[trial.name]) for trial in evaluated]
+            found = [final_score(group.experiment, trial) for trial in group.at_best_rate()]
             scores = [abs(score) for score in found if score is not None]
             if not scores:
                 continue
