@@ -181,9 +181,9 @@ def compare_all(subject: Subject, kind: AttentionMeasure) -> SimilarityMatrix:
     for one in sets:
         for trial, maps in found[one]:
             check_alike(maps, first, trial, sets[0].encoding)
-    models = [maps for one in sets for _, maps in found[one]]
+    all_maps = [maps for one in sets for _, maps in found[one]]
     owner = numpy.array([i for i, one in enumerate(sets) for _ in found[one]])
-    similar = _similarities(models, kind)
+    similar = _similarities(all_maps, kind)
     values = numpy.full((len(sets), len(sets)), numpy.nan)
     pairs = numpy.zeros((len(sets), len(sets)), int)
     for i, j in numpy.ndindex(values.shape):
