@@ -213,9 +213,9 @@ class FiguresTest(unittest.TestCase):
         wide = numpy.zeros(101)
         wide[[1, 10]] = 3, 1
         row = carries.CarryErrors(subject.sets[0], 100, 2, 20, wide, wide[::-1], carries.carry_probabilities(100, False))
-        first, *others, last = row.groups(10)
-        self.assertEqual((first.place, first.errors, first.with_carry, len(others)), (5.5, 4, 4, 8))
-        self.assertEqual((last.errors, last.with_carry), (3, 0), "those at place 99")
+        (place, first), *others, (_, last) = row.groups(10).items()
+        self.assertEqual((place, first.errors, first.share, len(others)), (5.5, 4, 1, 8))
+        self.assertEqual((last.errors, last.share), (3, 0), "those at place 99")
 
     # Values stated in appendix D and section 6, as in tasks/numeric/value_range_test.cc.
     def test_bound_matches_the_paper(self):

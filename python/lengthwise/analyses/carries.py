@@ -35,19 +35,6 @@ def carry_probabilities(digits: int, leading_zeros: bool) -> Array:
     return found
 
 
-@dataclass(frozen=True)
-class CarryGroup:
-    """Errors at neighbouring places."""
-
-    # Their middle.
-    place: float
-    # Answers whose least significant wrong digit is there, and those of them with a carry into it.
-    errors: int
-    with_carry: int
-    # Probability of a carry for random operands, averaged over the places.
-    base_rate: float
-
-
 @dataclass(eq=False)
 class CarryErrors:
     """Errors of one set at one number of digits, all seeds together."""
@@ -56,7 +43,8 @@ class CarryErrors:
     digits: int
     models: int
     answers: int
-    # By place, 0 the least significant: answers whose least significant wrong digit is there, with a carry into it, without,
+    # By place, 0 the least significant; of a group, by its places alone: answers whose least significant wrong digit is
+    # there, with a carry into it, without,
     with_carry: Array
     without_carry: Array
     # and the probability of a carry into it for random operands.
@@ -80,18 +68,15 @@ class CarryErrors:
         """Confidence interval of the share."""
         return share_interval(int(self.with_carry.sum()), self.errors) if self.errors else None
 
-    def groups(self, most: int) -> list[CarryGroup]:
-        """The places into which a carry may come in at most so many groups of nearly equal size."""
+    def groups(self, most: int) -> dict[float, CarryErrors]:
+        """The places into which a carry may come in at most so many groups of nearly equal size, by their middles."""
         places = numpy.arange(1, self.digits + 1)
-        return [
-            CarryGroup(
-                place=float(group.mean()),
-                errors=int(self.with_carry[group].sum() + self.without_carry[group].sum()),
-                with_carry=int(self.with_carry[group].sum()),
-                base_rate=float(self.base_rate[group].mean()),
-            )
-            for group in numpy.array_split(places, min(most, len(places)))
-        ]
+        groups = numpy.array_split(places, min(most, len(places)))
+        of_places = [(one[group] for one in (self.with_carry, self.without_carry, self.base_rate)) for group in groups]
+        return {
+            float(group.mean()): CarryErrors(self.of, self.digits, self.models, self.answers, *counts)
+            for group, counts in zip(groups, of_places)
+        }
 
     def p_value(self) -> float | None:
         """Two-sided, of as many carries at these places where they make no difference: their number is then a sum of

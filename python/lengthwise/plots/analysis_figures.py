@@ -12,7 +12,7 @@ from lengthwise.analyses import attention_similarity as similarity
 from lengthwise.analyses import carries, ground_truth, human_comparison, latin_square, noise_curves
 from lengthwise.analyses import encoding_distance as distance
 from lengthwise.analyses.encoding_tables import find_fixed
-from lengthwise.analyses.measures import CONFIDENCE, sample_deviation, share_interval
+from lengthwise.analyses.measures import CONFIDENCE, sample_deviation
 from lengthwise.analyses.trial_sets import Subject, Trial, TrialSet, share_labels, subject_of
 from lengthwise.errors import UsageError, refused
 from lengthwise.names import label
@@ -366,15 +366,13 @@ def error_carries(subject: Subject, rows: Sequence[carries.CarryErrors]) -> Pict
     totals = []
     for row in rows:
         every = row.groups(_MOST_GROUPS)
-        groups = [group for group in every if group.errors > 0]
-        if not groups or not panels.shows(row.of):
+        shares = {place: share for place, group in every.items() if (share := group.share) is not None}
+        if not shares or not panels.shows(row.of):
             continue
-        intervals = [share_interval(group.with_carry, group.errors) for group in groups]
-        shares = [group.with_carry / group.errors for group in groups]
-        low, high = zip(*intervals)
-        series = Series("", [group.place for group in groups], shares, low, high)
+        low, high = zip(*(interval for group in every.values() if (interval := group.interval()) is not None))
+        series = Series("", list(shares), list(shares.values()), low, high)
         panels.add(row.of, series)
-        base_rate = {group.place: group.base_rate for group in every}
+        base_rate = {place: float(group.base_rate.mean()) for place, group in every.items()}
         base_rates.setdefault(row.of.task, line(base_rate, SeriesStyle(6, 6, 1), "random operands", faint=True))
         if row.share is not None and row.expected is not None:
             totals.append(f"{series.name} {100 * row.share:.0f} % (by chance {100 * row.expected:.0f} %)")
