@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TextIO
 
 from lengthwise.comparison import Comparison, ComparisonCell, Measurement, decimals
@@ -365,15 +365,22 @@ class _Layout:
         level = [Column("level")] if self._has_levels else []
         return [*level, Column("task", shrinks_to=12), *([Column("chance", Align.RIGHT)] if self._has_chance else [])]
 
-    def _begin_row(self, rendered: Table, i: int) -> list[Cell | str]:
-        """A row's label. The level is given only if it differs from the row above, with a rule before it."""
-        row = self.table.rows[self.rows[i]]
-        level = "" if i > 0 and row.level == self.table.rows[self.rows[i - 1]].level else row.level
-        if i > 0 and level:
-            rendered.add_rule()
-        title = row.label + (" †" if row.permutation_invariant else "")
-        chance = [f"{row.random_accuracy:g}"] if self._has_chance else []
-        return [*([level] if self._has_levels else []), title, *chance]
+    def _filled(self, rendered: Table, cells_of: Callable[[ComparisonCell], list[Cell]]) -> Table:
+        """A level is given only where it differs from the row above, with a rule before it."""
+        above = ""
+        for r in self.rows:
+            row = self.table.rows[r]
+            level = "" if row.level == above else row.level
+            if level:
+                rendered.add_rule()
+            above = row.level
+            cells: list[Cell | str] = [level] if self._has_levels else []
+            cells.append(row.label + (" †" if row.permutation_invariant else ""))
+            cells += [f"{row.random_accuracy:g}"] if self._has_chance else []
+            for c in self.columns:
+                cells += cells_of(self.comparison.cells[r][c])
+            rendered.add_row(cells)
+        return rendered
 
     def side_by_side(self, stars: bool) -> Table:
         """Three columns for each encoding. A star marks the best if bold text is not available."""
@@ -388,33 +395,30 @@ class _Layout:
             return text + ("*" if best else " ") if stars and text else text
 
         quantity = self.table.quantity
-        for i, r in enumerate(self.rows):
-            cells = self._begin_row(rendered, i)
-            for c in self.columns:
-                cell = self.comparison.cells[r][c]
-                here = mark(_here(cell, quantity), cell.best_measured)
-                paper = mark(_value(cell.published, quantity), cell.best_published)
-                cells.append(Cell(here, GREEN if cell.best_measured else BOLD, cell.best_measured))
-                cells.append(Cell(paper, best=cell.best_published))
-                cells.append(Cell(_difference(cell, quantity), DIM))
-            rendered.add_row(cells)
-        return rendered
+
+        def cells(cell: ComparisonCell) -> list[Cell]:
+            here = mark(_here(cell, quantity), cell.best_measured)
+            paper = mark(_value(cell.published, quantity), cell.best_published)
+            return [
+                Cell(here, GREEN if cell.best_measured else BOLD, cell.best_measured),
+                Cell(paper, best=cell.best_published),
+                Cell(_difference(cell, quantity), DIM),
+            ]
+
+        return self._filled(rendered, cells)
 
     def one_cell_each(self) -> Table:
         columns = [Column(self.table.columns[c].label, Align.RIGHT) for c in self.columns]
-        rendered = Table(self._heads() + columns)
         quantity = self.table.quantity
-        for i, r in enumerate(self.rows):
-            cells = self._begin_row(rendered, i)
-            for c in self.columns:
-                cell = self.comparison.cells[r][c]
-                here, published = _here(cell, quantity), _value(cell.published, quantity)
-                text = " / ".join([here, published, _difference(cell, quantity)])
-                if not here:
-                    text = f"  / {published} /  " if cell.published else ""
-                cells.append(Cell(text, best=cell.best_measured))
-            rendered.add_row(cells)
-        return rendered
+
+        def cells(cell: ComparisonCell) -> list[Cell]:
+            here, published = _here(cell, quantity), _value(cell.published, quantity)
+            text = " / ".join([here, published, _difference(cell, quantity)])
+            if not here:
+                text = f"  / {published} /  " if cell.published else ""
+            return [Cell(text, best=cell.best_measured)]
+
+        return self._filled(Table(self._heads() + columns), cells)
 
 
 def write_terminal(comparison: Comparison, whole_table: bool, width: int, palette: Palette, out: TextIO) -> None:

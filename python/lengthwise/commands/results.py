@@ -11,7 +11,6 @@ from lengthwise.errors import UsageError
 from lengthwise.rendering import Column, Records, Table
 
 if TYPE_CHECKING:
-    from lengthwise._proto.experiment_service_pb2 import Experiment
     from lengthwise.comparison import Comparison
 
 
@@ -25,7 +24,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     table = None if arguments.compare in ("", "all") else published.find(arguments.compare)
 
     from lengthwise import accuracy_table, comparison, queries
-    from lengthwise.names import find_experiment
+    from lengthwise.names import find_experiment, short_name
 
     with connect(arguments) as connection:
         experiment = find_experiment(connection, arguments.experiment)
@@ -36,9 +35,15 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
             output.out.write(document.render_latex() if output.kind == "latex" else document.render_markdown())
             return SUCCESS
         if table is not None:
-            _write(comparison.fetch(connection, experiment, table, select=arguments.select), arguments.whole_table, output)
-            return SUCCESS
-        _write_all(comparison.fetch_all(connection, experiment, arguments.select), experiment, arguments.whole_table, output)
+            found = [comparison.fetch(connection, experiment, table, select=arguments.select)]
+        else:
+            found = comparison.fetch_all(connection, experiment, arguments.select)
+    if not found and output.kind not in ("csv", "json"):
+        output.out.write(
+            f"{short_name(experiment.name)} has no result in a published table of its protocol; "
+            "`lengthwise results --compare list` prints the tables\n"
+        )
+    _write(found, table is not None, arguments.whole_table, output)
     return SUCCESS
 
 
@@ -53,38 +58,22 @@ def _list_tables(output: Output) -> None:
     output.write_table(listing, records)
 
 
-def _write_all(found: Sequence[Comparison], experiment: Experiment, whole_table: bool, output: Output) -> None:
-    """One document for all tables: in CSV a first column names the table, JSON is a list."""
+def _write(found: Sequence[Comparison], alone: bool, whole_table: bool, output: Output) -> None:
+    """Beside one table `alone`; or one document for all: in CSV a first column names the table, JSON is a list."""
     from lengthwise import comparison_display as display
-    from lengthwise.names import short_name
 
     if output.kind == "csv":
-        display.records_of_all(found).write_csv(output.out)
+        (display.records(found[0]) if alone else display.records_of_all(found)).write_csv(output.out)
         return
     if output.kind == "json":
-        display.write_json(list(map(display.as_dictionary, found)), output.out)
+        documents = list(map(display.as_dictionary, found))
+        display.write_json(documents[0] if alone else documents, output.out)
         return
-    if not found:
-        output.out.write(
-            f"{short_name(experiment.name)} has no result in a published table of its protocol; "
-            "`lengthwise results --compare list` prints the tables\n"
-        )
     for number, one in enumerate(found):
-        if number > 0:
-            output.out.write("\n")
-        _write(one, whole_table, output)
-
-
-def _write(comparison: Comparison, whole_table: bool, output: Output) -> None:
-    from lengthwise import comparison_display as display
-
-    if output.kind == "csv":
-        display.records(comparison).write_csv(output.out)
-    elif output.kind == "json":
-        display.write_json(display.as_dictionary(comparison), output.out)
-    elif output.kind == "markdown":
-        display.write_markdown(comparison, whole_table, output.out)
-    elif output.kind == "latex":
-        display.write_latex(comparison, whole_table, output.out)
-    else:
-        display.write_terminal(comparison, whole_table, output.width, output.palette, output.out)
+        output.out.write("\n" * (number > 0))
+        if output.kind == "markdown":
+            display.write_markdown(one, whole_table, output.out)
+        elif output.kind == "latex":
+            display.write_latex(one, whole_table, output.out)
+        else:
+            display.write_terminal(one, whole_table, output.width, output.palette, output.out)
