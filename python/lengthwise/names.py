@@ -40,12 +40,9 @@ def file_name(name: str) -> str:
     # A first dot hides a file, a first hyphen makes it an option.
     if short.isascii() and short.isprintable() and short[:1] not in ("", ".", "-"):
         return short
-    raise refused(f'the server names "{_escape(name)}", which no file is called after; is it a lengthwise_server?')
-
-
-def _escape(text: str) -> str:
-    """Escapes text to one line of ASCII."""
-    return text.encode("unicode_escape").decode("ascii").replace('"', '\\"')
+    # One line of ASCII.
+    escaped = name.encode("unicode_escape").decode("ascii").replace('"', '\\"')
+    raise refused(f'the server names "{escaped}", which no file is called after; is it a lengthwise_server?')
 
 
 def get_experiment(connection: Connection, name: str) -> experiment_service_pb2.Experiment:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy
 
-from lengthwise.analyses.encoding_tables import FixedEncoding, fixed_encoding, learns_tables, stored_tables
+from lengthwise.analyses.encoding_tables import FixedEncoding, fixed_encoding, stored_tables
 from lengthwise.analyses.measures import cosine_similarity, procrustes_distance
 from lengthwise.analyses.trial_sets import Subject, Trial, TrialSet, by_seed
 from lengthwise.errors import refused
@@ -48,7 +48,7 @@ def measure(subject: Subject, reference: FixedEncoding) -> EncodingDistances:
     distances = EncodingDistances()
     shape = (0, 0)
     for one in subject.sets:
-        if not learns_tables(one.trials[0]):
+        if one.specification.encoding.name != "learned":
             distances.without_tables.append(one.encoding)
             continue
         for trial, tables in by_seed(one.trials, lambda trial: stored_tables(subject, trial)):

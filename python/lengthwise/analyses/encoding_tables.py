@@ -89,10 +89,6 @@ def find_fixed(subject: Subject, reference: str) -> FixedEncoding:
     return found
 
 
-def learns_tables(trial: Trial) -> bool:
-    return bool(trial.specification.encoding.name == "learned")
-
-
 def stored_tables(subject: Subject, trial: Trial) -> list[Table]:
     """The tables [rows, width] of a trial's stored model: one, or one for each block, in their order; none for an encoding
     without tables. NOT_FOUND: no model is stored.

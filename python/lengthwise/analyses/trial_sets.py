@@ -11,7 +11,7 @@ from lengthwise.connection import Connection
 from lengthwise.errors import UsageError, refused
 from lengthwise.names import label
 from lengthwise.plots.data import PlottedExperiment, experiment_names
-from lengthwise.plots.groups import Key, choose, final_key, final_score, seeds_of
+from lengthwise.plots.groups import choose, final_key, final_score, seeds_of
 from lengthwise.plots.seen_lengths import SeenLengths, unseen_lengths
 from lengthwise.rendering import format_integers
 from lengthwise.suggestion import suggestion
@@ -67,8 +67,6 @@ class Subject:
     # By the trial's full name, of the final evaluation: the mean over the lengths that training did not show, over all where
     # it showed all. For tasks that are compared by loss the negative of that mean of losses.
     accuracies: dict[str, float]
-    # By the trial's full name: how choices rank it.
-    keys: dict[str, Key] = field(default_factory=dict)
 
     @property
     def names(self) -> str:
@@ -102,7 +100,8 @@ class Subject:
     def best_rate(self, sets: Iterable[TrialSet]) -> TrialSet | None:
         """Of sets that differ in their learning rates; the first if none has been evaluated."""
         sets = list(sets)
-        ranked = ((one, one.learning_rate, [self.keys[t.name] for t in one.trials if t.name in self.keys]) for one in sets)
+        keys = [[final_key(self.experiment_of(trial))(trial) for trial in one.trials] for one in sets]
+        ranked = ((one, one.learning_rate, [key for key in found if key is not None]) for one, found in zip(sets, keys))
         return choose(ranked) or next(iter(sets), None)
 
     def accuracies_of(self, one: TrialSet) -> list[float]:
@@ -174,16 +173,9 @@ def sets_of_trials(experiments: Sequence[PlottedExperiment]) -> list[TrialSet]:
 
 def subject_of(experiments: Sequence[PlottedExperiment]) -> Subject:
     """FAILED_PRECONDITION if no trial has succeeded."""
-    accuracies: dict[str, float] = {}
-    keys: dict[str, Key] = {}
-    for experiment in experiments:
-        key_of = final_key(experiment)
-        for trial in experiment.trials:
-            if (key := key_of(trial)) is not None:
-                keys[trial.name] = key
-            if (score := final_score(experiment, trial)) is not None:
-                accuracies[trial.name] = score
-    subject = Subject(experiments, sets_of_trials(experiments), accuracies, keys)
+    scores = {trial.name: final_score(experiment, trial) for experiment in experiments for trial in experiment.trials}
+    accuracies = {name: score for name, score in scores.items() if score is not None}
+    subject = Subject(experiments, sets_of_trials(experiments), accuracies)
     if not subject.sets:
         raise refused(f"no trial of {subject.names} has succeeded yet: nothing to analyze")
     return subject

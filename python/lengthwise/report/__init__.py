@@ -158,7 +158,7 @@ def render(
             if rows_of(summary)
         ],
         figures=figures,
-        comparisons=[BesideTable.of(one) for one in data.comparisons],
+        comparisons=list(map(beside_table, data.comparisons)),
         maps=maps,
         left_out=unchosen or _left_out(maps.left_out),
         choice=choice_of(group_trials([data.plotted])),
@@ -241,19 +241,13 @@ def _left_out(maps: int) -> str:
     )
 
 
-@dataclass(frozen=True)
-class BesideTable:
-    heading: str
-    table: Markup
-    remarks: list[str]
-
-    @classmethod
-    def of(cls, one: Comparison) -> BesideTable:
-        return cls(
-            comparison_display.heading(one),
-            Markup(comparison_display.html_table(one)),
-            comparison_display.remarks(one, "bold", True),
-        )
+def beside_table(one: Comparison) -> dict[str, Any]:
+    """A comparison for a template."""
+    return {
+        "heading": comparison_display.heading(one),
+        "table": Markup(comparison_display.html_table(one)),
+        "remarks": comparison_display.remarks(one, "bold", True),
+    }
 
 
 @dataclass(frozen=True)

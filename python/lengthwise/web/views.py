@@ -146,7 +146,7 @@ def _results(asked: Asked) -> dict[str, Any]:
 
 def _published(asked: Asked) -> dict[str, Any]:
     found = comparison.fetch_all(asked.connection, asked.experiment, asked.select)
-    return {"tables": [report.BesideTable.of(one) for one in found]}
+    return {"tables": list(map(report.beside_table, found))}
 
 
 def _heat(asked: Asked) -> dict[str, Any]:
