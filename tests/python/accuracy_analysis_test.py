@@ -344,8 +344,8 @@ class LossRatiosTest(AnalysisTest):
             for task in tasks
         ]
         self.assertEqual(len(means), 5)
-        self.assertAlmostEqual(min(means), table.loss_ratio.smallest, delta=10)
-        self.assertAlmostEqual(max(means), table.loss_ratio.largest, delta=10)
+        self.assertAlmostEqual(min(means), table.loss_ratio["smallest"], delta=10)
+        self.assertAlmostEqual(max(means), table.loss_ratio["largest"], delta=10)
         self.assertAlmostEqual(loss_ratios.geometric_mean(means), table.loss_ratio.mean, delta=30)
 
 

@@ -245,8 +245,7 @@ def _published_correlation(
     table: PublishedTable, subject: Subject, rows: Sequence[attention_similarity.AttentionSimilarity]
 ) -> list[str]:
     """The same correlation over the table's encodings alone, here and in the paper."""
-    assert table.correlation is not None
-    other = published_tables.find(table.correlation.table)
+    other = published_tables.find(table.correlation["table"])
     # The first row only: other rows are other quantities.
     accuracies = {other.columns[c].key: value.value for (r, c), value in other.cells.items() if r == 0}
     printed = [
@@ -267,7 +266,7 @@ def _published_correlation(
     assert in_paper is not None
     return [
         f"Over the encodings of {table.table}: {own_text}ρ = {in_paper.coefficient:.2f} over the {in_paper.n} that the "
-        f"paper prints, with the accuracies of {other.table}. The paper's text says {table.correlation.rho}."
+        f"paper prints, with the accuracies of {other.table}. The paper's text says {table.correlation['rho']}."
     ]
 
 
@@ -580,8 +579,8 @@ def speed(subject: Subject, accuracy: float = 0.9) -> AnalysisReport:
     for found in {one.key: one for of_row in printed.values() for one, _ in of_row}.values():
         if known := found.speedup:
             report.remarks.append(
-                f"Paper: {found.citation}, {found.table}: {100 * known.accuracy:g} % are reached {known.times} times "
-                f"sooner than with {known.than}."
+                f"Paper: {found.citation}, {found.table}: {100 * known['accuracy']:g} % are reached {known['times']} times "
+                f"sooner than with {known['than']}."
             )
     report.remarks.append(
         "Each member of a pack counts the seconds of the whole pack. Train models alone to compare their speed."
@@ -629,8 +628,8 @@ def loss_ratios(subject: Subject, reference: str, compare: str = "") -> Analysis
     if published and published.loss_ratio:
         known = published.loss_ratio
         report.remarks.append(
-            f"Paper's text: {known.smallest:,} to {known.largest:,} times, {known.mean:,} on average ({published.citation}; "
-            "geometric means over the scales of its table agree)."
+            f"Paper's text: {known['smallest']:,} to {known['largest']:,} times, {known['mean']:,} on average "
+            f"({published.citation}; geometric means over the scales of its table agree)."
         )
     return report
 
