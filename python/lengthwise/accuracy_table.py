@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from lengthwise.queries import Summary
 from lengthwise.rendering import Align, Cell, Column, Table, format_exact
@@ -94,35 +93,28 @@ def _group_mean(by_length: dict[int, float | None], lengths: Sequence[int]) -> f
     return sum(score for score in scores if score is not None) / len(scores)
 
 
-@dataclass(frozen=True)
-class _Name:
-    """A column that says what a row is, with a text for each row and the room that it takes."""
-
-    column: Column
-    texts: list[str]
-    width: int
-
-
-def _names(rows: Sequence[Row]) -> list[_Name]:
-    """Name columns for the properties in which rows differ."""
+def _names(rows: Sequence[Row]) -> list[tuple[Column, list[str], int]]:
+    """Columns that say what a row is, by the properties in which rows differ; each with a text for each row and the room
+    that it takes.
+    """
     texts = {name: [str(getattr(row, name)) for row in rows] for name in ("task", "network", "encoding", "learning_rate")}
     wanted = [name for name, of_rows in texts.items() if len(set(of_rows)) > 1]
     # A row needs a name.
     names = [
-        _Name(Column(name), texts[name], max(len(text.encode()) for text in texts[name]) + (0 if name == "encoding" else 2))
+        (Column(name), texts[name], max(len(text.encode()) for text in texts[name]) + (0 if name == "encoding" else 2))
         for name in texts
         if name != "learning_rate" and (name in wanted or (name == "encoding" and not wanted))
     ]
     trained = [row.training_accuracy for row in rows]
     if "learning_rate" in wanted:
-        names.append(_Name(Column("rate", Align.RIGHT), [format_exact(row.learning_rate) for row in rows], 9))
+        names.append((Column("rate", Align.RIGHT), [format_exact(row.learning_rate) for row in rows], 9))
     if any(row.trials.succeeded > 1 for row in rows):
-        names.append(_Name(Column("trials", Align.RIGHT), [str(row.trials.succeeded) for row in rows], 8))
+        names.append((Column("trials", Align.RIGHT), [str(row.trials.succeeded) for row in rows], 8))
     if any(one.trials for one in trained):
         column = Column("training set", Align.RIGHT, rule_before=True)
-        names.append(_Name(column, [_percent(_mean(one)) for one in trained], 15))
+        names.append((column, [_percent(_mean(one)) for one in trained], 15))
     if any(one.trials > 1 for one in trained):
-        names.append(_Name(Column("±", Align.RIGHT), [_percent(_deviation(one)) for one in trained], 6))
+        names.append((Column("±", Align.RIGHT), [_percent(_deviation(one)) for one in trained], 6))
     return names
 
 
@@ -144,14 +136,14 @@ def as_table(summary: Summary, width: int) -> Table:
     score_width = 10 if is_loss else 0
     group_width = max(score_width, 3 + 2 * len(str(lengths[-1] if lengths else 1)))
     means = 2 * score_width if is_loss else 25 if several_trials else 18
-    room = max(2, (width - sum(name.width for name in names) - means) // group_width)
+    room = max(2, (width - sum(taken for _, _, taken in names) - means) // group_width)
     # Seen and unseen share the room by their numbers of lengths, between a quarter and a half for the seen.
     seen_room = 0
     if seen:
         share = len(seen) / len(lengths)
         seen_room = min(max(1, math.floor(room * min(max(share, 0.25), 0.5) + 0.5)), 5)
 
-    columns = [name.column for name in names]
+    columns = [column for column, _, _ in names]
     # For each column, the lengths that it averages, or the score that is a mean of all.
     values: list[list[int] | Score] = []
 
@@ -177,7 +169,7 @@ def as_table(summary: Summary, width: int) -> Table:
         columns.append(Column("±", Align.RIGHT, group=columns[-1].group))
     table = Table(columns)
     for number, row in enumerate(rows):
-        cells, by_length = [Cell(name.texts[number]) for name in names], _scores(summary, row)
+        cells, by_length = [Cell(texts[number]) for _, texts, _ in names], _scores(summary, row)
         for value in values:
             if isinstance(value, list):
                 cells.append(Cell(format_score(summary, _group_mean(by_length, value))))
