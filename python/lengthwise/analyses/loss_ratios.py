@@ -62,13 +62,11 @@ def published_ratios(table: PublishedTable, one: TrialSet, reference: TrialSet) 
 
 def _partner(one: TrialSet, reference: str, sets: Sequence[TrialSet]) -> TrialSet | None:
     """The set of the network `reference` that was trained as `one`, with the same encoding; None if there is none."""
-    trained = training_of(one.specification, with_network=False)
-    for other in sets:
-        if (other.network, other.encoding, other.learning_rate) == (reference, one.encoding, one.learning_rate) and (
-            training_of(other.specification, with_network=False) == trained
-        ):
-            return other
-    return None
+
+    def alike(of: TrialSet) -> tuple[str, float, bytes]:
+        return of.encoding, of.learning_rate, training_of(of.specification, with_network=False)
+
+    return next((other for other in sets if other.network == reference and alike(other) == alike(one)), None)
 
 
 def compare(subject: Subject, reference: str, published: PublishedTable | None = None) -> list[LossRatios]:

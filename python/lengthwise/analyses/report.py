@@ -79,9 +79,6 @@ class AnalysisReport:
     of_table: list[str] = field(default_factory=list)
     of_records: list[str] = field(default_factory=list)
 
-    def table_remarks(self) -> list[str]:
-        return [*self.remarks, *self.of_table]
-
     def frame(self) -> pandas.DataFrame:
         """The records, with "caption" and "remarks" in `attrs`."""
         import pandas

@@ -29,8 +29,6 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     if output.kind == "table":
         output.out.write(f"{output.palette(BOLD, subject.names)}\n\n{wrap(found.caption, output.width, 0)}\n\n")
     output.write_table(found.table.as_table(), found.table.as_records())
-    if output.kind == "table" and found.table_remarks():
-        output.out.write("\n")
-        for remark in found.table_remarks():
-            output.out.write(wrap(remark, output.width, 2) + "\n")
+    if output.kind == "table" and (remarks := [*found.remarks, *found.of_table]):
+        output.out.write("\n" + "".join(wrap(remark, output.width, 2) + "\n" for remark in remarks))
     return SUCCESS

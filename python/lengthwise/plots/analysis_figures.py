@@ -280,10 +280,9 @@ def _bars(title: str, names: Sequence[str], values: Sequence[float], deviations:
     return Panel(title, [Series(x=x, y=list(values), low=low, high=high, kind="bars")], draw=label)
 
 
-def noise_average(experiments: Sequence[PlottedExperiment], options: Options) -> Picture:
+@_of(lambda subject, _: [noise_curves.curves(subject)])
+def noise_average(subject: Subject, curves: Sequence[noise_curves.NoiseCurve]) -> Picture:
     """Accuracy under noise, averaged over its standard deviations, a bar for each encoding (Figures 5D and E)."""
-    subject = subject_of(experiments)
-    curves = noise_curves.curves(subject)
     shown = best_rates(subject, [curve.of for curve in curves])
     curves = [curve for curve in curves if curve.of in shown and curve.averages()]
     if not curves:
@@ -306,15 +305,15 @@ def noise_average(experiments: Sequence[PlottedExperiment], options: Options) ->
 
 
 def _beside_people(subject: Subject, options: Options) -> Sequence[Any]:
-    return [human_comparison.compare(subject, latin_square.read_human_accuracies(options.people))]
+    rows = human_comparison.compare(subject, latin_square.read_human_accuracies(options.people))
+    shown = best_rates(subject, [row.of for row in rows])
+    return [[row for row in rows if row.of in shown and row.puzzles]]
 
 
 @_of(_beside_people)
 def human_scores(subject: Subject, rows: Sequence[human_comparison.HumanComparison]) -> Picture:
     """Similarity of models and people puzzle by puzzle: cosine, rank correlation and their mean (Figures 6A to C, E to G).
     """
-    shown = best_rates(subject, [row.of for row in rows])
-    rows = [row for row in rows if row.of in shown and row.puzzles]
     names = names_of([row.of for row in rows])
     picture = Picture("human_scores", f"Models beside people: {subject.names}", columns=3)
     scores = {
@@ -336,8 +335,6 @@ def human_scores(subject: Subject, rows: Sequence[human_comparison.HumanComparis
 @_of(_beside_people)
 def human_scatter(subject: Subject, rows: Sequence[human_comparison.HumanComparison]) -> Picture:
     """A point for each puzzle: the models' accuracy by people's, a panel for each encoding (Figure 6D)."""
-    shown = best_rates(subject, [row.of for row in rows])
-    rows = [row for row in rows if row.of in shown and row.puzzles]
     picture = Picture("human_scatter", f"Models beside people, puzzle by puzzle: {subject.names}")
     picture.x, picture.y = accuracy_axis("people's accuracy"), accuracy_axis("models' accuracy")
     for row, name in zip(rows, names_of([row.of for row in rows])):
