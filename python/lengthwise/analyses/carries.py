@@ -5,7 +5,7 @@ Only the least significant wrong digit of an answer counts: more significant one
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy
@@ -71,11 +71,14 @@ class CarryErrors:
     def groups(self, most: int) -> dict[float, CarryErrors]:
         """The places into which a carry may come in at most so many groups of nearly equal size, by their middles."""
         places = numpy.arange(1, self.digits + 1)
-        groups = numpy.array_split(places, min(most, len(places)))
-        of_places = [(one[group] for one in (self.with_carry, self.without_carry, self.base_rate)) for group in groups]
         return {
-            float(group.mean()): CarryErrors(self.of, self.digits, self.models, self.answers, *counts)
-            for group, counts in zip(groups, of_places)
+            float(group.mean()): replace(
+                self,
+                with_carry=self.with_carry[group],
+                without_carry=self.without_carry[group],
+                base_rate=self.base_rate[group],
+            )
+            for group in numpy.array_split(places, min(most, len(places)))
         }
 
     def p_value(self) -> float | None:
