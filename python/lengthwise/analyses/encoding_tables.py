@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from lengthwise._proto import specification_pb2
 from lengthwise.analyses.trial_sets import Subject, Trial
-from lengthwise.errors import UsageError
+from lengthwise.errors import UsageError, refused
 from lengthwise.models import download_model
 from lengthwise.names import label
 from lengthwise.plots.catalogue import Catalogue
@@ -91,9 +91,12 @@ def find_fixed(subject: Subject, reference: str) -> FixedEncoding:
 
 def stored_tables(subject: Subject, trial: Trial) -> list[Table]:
     """The tables [rows, width] of a trial's stored model: one, or one for each block, in their order; none for an encoding
-    without tables. NOT_FOUND: no model is stored.
+    without tables. NOT_FOUND: no model is stored. FAILED_PRECONDITION if the experiment was given without a server.
     """
-    tensors = safetensors.numpy.load(b"".join(download_model(subject.connection_of(trial), trial.name)))
+    connection = subject.experiment_of(trial).connection
+    if connection is None:
+        raise refused(f"{subject.names} is not of a server, which would have its models")
+    tensors = safetensors.numpy.load(b"".join(download_model(connection, trial.name)))
     named = sorted(
         (name for name in tensors if name.startswith("parameters/") and name.endswith("encoding.table")), key=_block_of
     )

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from lengthwise._proto import event_pb2, experiment_service_pb2, specification_pb2
-from lengthwise.connection import Connection
 from lengthwise.errors import UsageError, refused
 from lengthwise.names import label
 from lengthwise.plots.data import PlottedExperiment, experiment_names
@@ -89,13 +88,6 @@ class Subject:
 
     def experiment_of(self, trial: Trial) -> PlottedExperiment:
         return next(one for one in self.experiments if trial.name.startswith(f"{one.full_name}/"))
-
-    def connection_of(self, trial: Trial) -> Connection:
-        """FAILED_PRECONDITION if the experiment was given without a server."""
-        connection = self.experiment_of(trial).connection
-        if connection is None:
-            raise refused(f"{self.names} is not of a server, which would have its models")
-        return connection
 
     def best_rate(self, sets: Iterable[TrialSet]) -> TrialSet | None:
         """Of sets that differ in their learning rates; the first if none has been evaluated."""
