@@ -346,7 +346,7 @@ class LossRatiosTest(AnalysisTest):
         self.assertEqual(len(means), 5)
         self.assertAlmostEqual(min(means), table.loss_ratio["smallest"], delta=10)
         self.assertAlmostEqual(max(means), table.loss_ratio["largest"], delta=10)
-        self.assertAlmostEqual(loss_ratios.geometric_mean(means), table.loss_ratio.mean, delta=30)
+        self.assertAlmostEqual(loss_ratios.geometric_mean(means), table.loss_ratio["mean"], delta=30)
 
 
 if __name__ == "__main__":
