@@ -56,7 +56,7 @@ class EncodingsTest(AnalysisTest):
         tables[2] = FixedEncoding("sin_cos").table(3, 4)
         self.set_model("small1", tables)
         subject = trial_sets.subject_of(data.fetch(self.server.connection, [EXPERIMENT]))
-        (found,) = encoding_distance.measure(subject, FixedEncoding("sin_cos")).models
+        ((found,),) = encoding_distance.measure(subject, FixedEncoding("sin_cos")).models.values()
         far = math.sqrt(6)
         numpy.testing.assert_allclose(found.blocks, [far, far, 0, *[far] * 8], atol=1e-6)
         self.assertAlmostEqual(found.cosines[2], 1, 6)
