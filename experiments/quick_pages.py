@@ -7,7 +7,7 @@
     experiments/quick_pages.py --check          # fails where a README.md or a picture is not what the results make
 
 A README.md gets the results of the experiment NAME between the lines "<!-- results of NAME -->" and "<!-- end -->". Its picture is the
-published one.
+published one. The losses of `reference_code` stand beside those of the authors' code, in a table here and in a sentence of the first page.
 """
 
 from __future__ import annotations
@@ -19,11 +19,13 @@ import sys
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE / "reproduced"))
 
 from make_page import (
+    README,
     Drawn,
     Row,
     days,
@@ -41,6 +43,13 @@ from make_page import (
 BLOCK = re.compile(r"(?P<begin><!-- results of (?P<name>\w+) -->\n).*?(?P<end><!-- end -->\n)", re.DOTALL)
 COLUMNS = ["trial", "task", "network", "encoding", "length", "seen", "accuracy"]
 OF_TRIAL = ["training_seconds", "started", "ended", "machine", "instruction_set", "revision"]
+
+
+# Trains as the released code, a run of which with each encoding is stored with the golden values.
+REFERENCE = "reference_code"
+REFERENCE_RUNS = HERE.parent / "tests/golden/randomized_positional_encodings/training_curve.json"
+REFERENCE_LABELS = {"rotary": "rope", "noisy_sin_cos": "randomized_sin_cos"}
+REFERENCE_COLUMNS = ["trial", "encoding", "step", "loss", "accuracy"]
 
 
 def readme_of(name: str) -> Path:
@@ -62,6 +71,8 @@ def collect(site: Path, machine: str) -> str:
     """Keeps the final accuracies of the trials that have succeeded, and the picture, in place of those kept before."""
     name = json.loads((site / "specification.json").read_text(encoding="utf-8"))["name"]
     trials = {row["trial"]: row for row in read_csv(site / "trials.csv") if row["state"] == "SUCCEEDED"}
+    if name == REFERENCE:
+        return collect_losses(site, trials, machine)
     rows = []
     for one in read_csv(site / "length_accuracies.csv"):
         if one["final"] != "true" or one["trial"] not in trials:
@@ -77,6 +88,30 @@ def collect(site: Path, machine: str) -> str:
     write_csv(path, [*COLUMNS, *OF_TRIAL], rows)
     keep_picture(site, name)
     return f"{name}: {len(trials)} trials"
+
+
+def collect_losses(site: Path, trials: dict[str, Row], machine: str) -> str:
+    """Keeps these trials' losses at the first step and, as the mean over fifty, at those of the authors' code; and the accuracies."""
+    accuracies = {row["trial"]: row["accuracy"] for row in read_csv(site / "length_accuracies.csv") if row["final"] == "true"}
+    losses: dict[str, dict[int, float]] = {name: {} for name in trials}
+    for one in read_csv(site / "loss_curves.csv"):
+        if one["trial"] in losses:
+            losses[one["trial"]][int(one["step"])] = float(one["loss"])
+    rows = []
+    for name, of_trial in losses.items():
+        facts = facts_of(trials[name], machine)
+        for last in (1, *map(int, reference_runs()["none"]["loss"])):
+            loss = statistics.fmean(of_trial[step] for step in range(max(1, last - 49), last + 1))
+            own = {"trial": name.split("/")[-1], "encoding": trials[name]["encoding"], "accuracy": accuracies[name]}
+            rows.append({**own, "step": str(last), "loss": f"{loss:.6f}", **facts})
+    write_csv(raw_file(readme_of(REFERENCE), REFERENCE), [*REFERENCE_COLUMNS, *OF_TRIAL], rows)
+    return f"{REFERENCE}: {len(trials)} trials"
+
+
+def reference_runs() -> dict[str, dict[str, Any]]:
+    """By our label of the encoding."""
+    runs = json.loads(REFERENCE_RUNS.read_text(encoding="utf-8"))["runs"]
+    return {REFERENCE_LABELS.get(run["encoding"], run["encoding"]): run for run in runs}
 
 
 # By network and encoding: by trial, the accuracy at each length.
@@ -130,6 +165,74 @@ def results(name: str, raw: Sequence[Row]) -> list[str]:
     return [*lines, "", f"![Accuracy by length](pictures/{name}.svg)"]
 
 
+class Losses:
+    """Of the authors' code, one run with each encoding, and of ours, each with a step's mean and deviation over seeds."""
+
+    def __init__(self, raw: Sequence[Row]) -> None:
+        self.raw = raw
+        self.runs = reference_runs()
+        self.steps = list(self.runs["none"]["loss"])
+        self.seeds = len({row["trial"] for row in raw if row["encoding"] == "none"})
+        self.far = [
+            (encoding, step)
+            for encoding in self.runs
+            for step in self.steps
+            if abs(self.theirs(encoding, step) - statistics.fmean(self.ours(encoding, step)))
+            > 2 * statistics.stdev(self.ours(encoding, step))
+        ]
+
+    def theirs(self, encoding: str, step: str) -> float:
+        return float(self.runs[encoding]["loss"][step])
+
+    def ours(self, encoding: str, step: str) -> list[float]:
+        return [float(row["loss"]) for row in self.raw if (row["encoding"], row["step"]) == (encoding, step)]
+
+    def closeness(self) -> str:
+        of = len(self.runs) * len(self.steps)
+        return f"Of these {of} losses, {of - len(self.far)} lie within two standard deviations between {self.seeds} seeds"
+
+    def accuracies(self) -> str:
+        """Says where the authors' accuracy after training is outside the range of ours."""
+        outside = []
+        for encoding, run in self.runs.items():
+            ours = [100 * float(row["accuracy"]) for row in self.raw if row["encoding"] == encoding]
+            theirs = 100 * run["eval_accuracy"]
+            if not min(ours) <= theirs <= max(ours):
+                outside.append(f"{encoding} (theirs {theirs:.1f} %, here {min(ours):.1f} to {max(ours):.1f} %)")
+        if not outside:
+            return f"The accuracies of their code are inside the range of the {self.seeds} seeds."
+        return f"The accuracies of their code are inside the range of the {self.seeds} seeds, except for {', '.join(outside)}."
+
+    def first(self) -> str:
+        ours = self.ours("none", "1")
+        return f"The run of their code with `none` began at {self.runs['none']['first_loss']:.2f}, seeds here between {min(ours):.2f} and {max(ours):.2f}."
+
+    def table(self) -> list[str]:
+        lines = [
+            f"| encoding | {' | '.join(f'step {step}' for step in self.steps)} |",
+            f"| --- |{' ---: |' * len(self.steps)}",
+        ]
+        for encoding in self.runs:
+            cells = []
+            for step in self.steps:
+                ours = self.ours(encoding, step)
+                cells.append(f"{self.theirs(encoding, step):.3f} / {statistics.fmean(ours):.3f} ± {statistics.stdev(ours):.3f}")
+            lines.append(f"| {encoding.replace('_', chr(92) + '_')} | {' | '.join(cells)} |")
+        trials = list({row["trial"]: row for row in self.raw}.values())
+        others = ", ".join(f"{encoding} at step {step}" for encoding, step in self.far)
+        return [
+            *lines,
+            "",
+            f"{self.closeness()}; the others: {others}. {self.first()} {self.accuracies()}",
+            "",
+            f"{len(trials)} trials, {hours_of(trials)}, ended {days(self.raw)}. {machines(self.raw)}",
+        ]
+
+    def sentence(self) -> list[str]:
+        """For the first page."""
+        return [f"{self.closeness()}; the {len(self.steps)} losses of a run are not independent. {self.accuracies()}"]
+
+
 def keep_picture(site: Path, name: str) -> None:
     """Keeps the published picture, with the name of the results that it shows."""
     path = picture_of(name)
@@ -146,16 +249,21 @@ def main() -> int:
     check = only_checks(__doc__, collect)
     texts: dict[Path, str] = {}
     drawn: Drawn = {}
-    for readme in sorted(HERE.glob("*/README.md")):
+    for readme in [README, *sorted(HERE.glob("*/README.md"))]:
         texts[readme] = readme.read_text(encoding="utf-8")
         for block in BLOCK.finditer(texts[readme]):
             name = block["name"]
-            path = raw_file(readme, name)
+            path = raw_file(readme_of(name), name)
             raw = read_csv(path) if path.exists() else []
-            made = "\n".join([block["begin"] + "\n".join(results(name, raw)), block["end"]])
+            if name == REFERENCE:
+                losses = Losses(raw)
+                made_lines = losses.sentence() if readme == README else losses.table()
+            else:
+                made_lines = results(name, raw)
+                if raw:
+                    drawn[picture_of(name)] = raw, partial(publish_again, name)
+            made = "\n".join([block["begin"] + "\n".join(made_lines), block["end"]])
             texts[readme] = texts[readme].replace(block[0], made)
-            if raw:
-                drawn[picture_of(name)] = raw, partial(publish_again, name)
     return write_stale(texts, drawn, check)
 
 
