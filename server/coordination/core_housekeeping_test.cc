@@ -101,7 +101,7 @@ TEST_F(CoreHousekeepingTest, DeletingFreesTheMeasuredDiskUse) {
     EXPECT_EQ(use.events(), static_cast<int64_t>(coordinator_.History(experiment).size()));
   }
   EXPECT_EQ(use.artifacts(), 2);
-  EXPECT_GT(use.artifact_bytes(), 2 * static_cast<int64_t>(std::string("checkpoint 2").size()));
+  EXPECT_EQ(use.artifact_bytes(), 2 * static_cast<int64_t>(std::string("checkpoint 2").size()));
   EXPECT_GT(use.event_bytes(), 16 * 10);
   // The next attempt resumes from step 30 and drops the points after it.
   coordinator_.Release("w", lease);

@@ -182,7 +182,7 @@ TEST_F(ArtifactStoreTest, StartDeletesFilesOfInterruptedWriters) {
   const std::string others = directory_ + "/sort-1/lr0.1-seed0/notes.tmp";
   std::ofstream(others) << "of somebody else";
   store_ = *DirectoryArtifactStore::Open(directory_);
-  EXPECT_EQ(platform::ListDirectory(directory_ + "/sort-1/lr0.1-seed0")->size(), 3u);
+  EXPECT_EQ(platform::ListDirectory(directory_ + "/sort-1/lr0.1-seed0")->size(), 2u);
   EXPECT_EQ(*platform::ReadFile(others), "of somebody else");
   EXPECT_EQ(store_->Verify(IdOf("weights"), 7), absl::OkStatus());
 }
@@ -216,7 +216,7 @@ TEST_F(ArtifactStoreTest, DeletionAsksOnceNobodyCanStore) {
   EXPECT_EQ(store_->Verify(IdOf("weights")), absl::OkStatus());
   EXPECT_EQ(store_->Delete(IdOf("weights"), Unneeded), absl::OkStatus());
   EXPECT_TRUE(absl::IsNotFound(store_->Verify(IdOf("weights"))));
-  EXPECT_EQ(platform::ListDirectory(directory_ + "/sort-1/lr0.1-seed0")->size(), 2u);
+  EXPECT_EQ(platform::ListDirectory(directory_ + "/sort-1/lr0.1-seed0")->size(), 1u);
   EXPECT_EQ(*store_->List("sort-1", "lr0.1-seed0"),
             std::vector<std::string>{platform::Sha256Hex("other")});
   EXPECT_EQ(Write("weights"), absl::OkStatus());

@@ -243,15 +243,6 @@ TEST(PackRunnerEvaluationTest, AnalysesFollowTheFinalEvaluation) {
   EXPECT_NE(together.History(0), session.History(0));
 }
 
-TEST(PackRunnerEvaluationTest, TrainingExamplesNeedADataSet) {
-  v1::TrialSpecification trial = TinyTrial(1);
-  trial.mutable_evaluation()->set_training_examples(1);
-  RecordingSession session;
-  RunLease(LeaseOf({trial}), session);
-  EXPECT_THAT(session.OutcomeOf(0).reason(),
-              HasSubstr("evaluation.training_examples: must be from 0 to training.examples"));
-}
-
 TEST(PackRunnerEvaluationTest, OversizedEventIsDroppedWithAWarning) {
   v1::TrialSpecification trial = TinyTrial(1);
   (*trial.mutable_encoding()->mutable_parameters())["max_position"].set_number_value(2000);
