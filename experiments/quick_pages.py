@@ -12,6 +12,7 @@ published one. The losses of `reference_code` stand beside those of the authors'
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import statistics
@@ -98,9 +99,10 @@ def collect_losses(site: Path, trials: dict[str, Row], machine: str) -> str:
         if one["trial"] in losses:
             losses[one["trial"]][int(one["step"])] = float(one["loss"])
     rows = []
+    steps = [1, *map(int, reference_runs()["none"]["loss"])]
     for name, of_trial in losses.items():
         facts = facts_of(trials[name], machine)
-        for last in (1, *map(int, reference_runs()["none"]["loss"])):
+        for last in steps:
             loss = statistics.fmean(of_trial[step] for step in range(max(1, last - 49), last + 1))
             own = {"trial": name.split("/")[-1], "encoding": trials[name]["encoding"], "accuracy": accuracies[name]}
             rows.append({**own, "step": str(last), "loss": f"{loss:.6f}", **facts})
@@ -172,20 +174,20 @@ class Losses:
         self.raw = raw
         self.runs = reference_runs()
         self.steps = list(self.runs["none"]["loss"])
-        self.seeds = len({row["trial"] for row in raw if row["encoding"] == "none"})
-        self.far = [
-            (encoding, step)
-            for encoding in self.runs
-            for step in self.steps
-            if abs(self.theirs(encoding, step) - statistics.fmean(self.ours(encoding, step)))
-            > 2 * statistics.stdev(self.ours(encoding, step))
-        ]
+        self.ours: dict[tuple[str, str], list[float]] = {}
+        for row in raw:
+            self.ours.setdefault((row["encoding"], row["step"]), []).append(float(row["loss"]))
+        self.seeds = len(self.ours["none", "1"])
+        self.far = []
+        for encoding, step in itertools.product(self.runs, self.steps):
+            theirs, mean, deviation = self.cell(encoding, step)
+            if abs(theirs - mean) > 2 * deviation:
+                self.far.append((encoding, step))
 
-    def theirs(self, encoding: str, step: str) -> float:
-        return float(self.runs[encoding]["loss"][step])
-
-    def ours(self, encoding: str, step: str) -> list[float]:
-        return [float(row["loss"]) for row in self.raw if (row["encoding"], row["step"]) == (encoding, step)]
+    def cell(self, encoding: str, step: str) -> tuple[float, float, float]:
+        """Their loss, and the mean and the standard deviation of ours."""
+        ours = self.ours[encoding, step]
+        return float(self.runs[encoding]["loss"][step]), statistics.fmean(ours), statistics.stdev(ours)
 
     def closeness(self) -> str:
         of = len(self.runs) * len(self.steps)
@@ -199,12 +201,11 @@ class Losses:
             theirs = 100 * run["eval_accuracy"]
             if not min(ours) <= theirs <= max(ours):
                 outside.append(f"{encoding} (theirs {theirs:.1f} %, here {min(ours):.1f} to {max(ours):.1f} %)")
-        if not outside:
-            return f"The accuracies of their code are inside the range of the {self.seeds} seeds."
-        return f"The accuracies of their code are inside the range of the {self.seeds} seeds, except for {', '.join(outside)}."
+        exceptions = f", except for {', '.join(outside)}" if outside else ""
+        return f"The accuracies of their code are inside the range of the {self.seeds} seeds{exceptions}."
 
     def first(self) -> str:
-        ours = self.ours("none", "1")
+        ours = self.ours["none", "1"]
         return f"The run of their code with `none` began at {self.runs['none']['first_loss']:.2f}, seeds here between {min(ours):.2f} and {max(ours):.2f}."
 
     def table(self) -> list[str]:
@@ -215,8 +216,8 @@ class Losses:
         for encoding in self.runs:
             cells = []
             for step in self.steps:
-                ours = self.ours(encoding, step)
-                cells.append(f"{self.theirs(encoding, step):.3f} / {statistics.fmean(ours):.3f} ± {statistics.stdev(ours):.3f}")
+                theirs, mean, deviation = self.cell(encoding, step)
+                cells.append(f"{theirs:.3f} / {mean:.3f} ± {deviation:.3f}")
             lines.append(f"| {encoding.replace('_', chr(92) + '_')} | {' | '.join(cells)} |")
         trials = list({row["trial"]: row for row in self.raw}.values())
         others = ", ".join(f"{encoding} at step {step}" for encoding, step in self.far)
