@@ -51,24 +51,18 @@ models::ScheduleContext ScheduleContextOf(const Blueprint& blueprint) {
           .steps_per_epoch = specification::StepsPerEpoch(blueprint.training)};
 }
 
-template <typename Sizes>
-void CheckSizes(absl::string_view field, const Sizes& sizes, const tasks::TextTask& task,
-                Problems& problems) {
-  for (const int32_t size : sizes) {
-    const absl::Status status = task.Check(size);
-    Require(status.ok(), field, status.message(), problems);
-  }
-}
-
 void CheckText(const data::TextExamples& text, const v1::Training& training,
                const v1::Evaluation& evaluation, Problems& problems) {
   const int64_t tokens = training.packing().tokens();
   const v1::LengthRange& lengths = training.lengths();
   const absl::Status trained = text.task().CheckTraining(lengths.min(), lengths.max());
   Require(trained.ok(), "training.lengths", trained.message(), problems);
-  CheckSizes("evaluation.lengths", evaluation.lengths(), text.task(), problems);
-  CheckSizes("evaluation.interval_lengths", evaluation.interval_lengths(), text.task(), problems);
-  CheckSizes("evaluation.attention_lengths", evaluation.attention_lengths(), text.task(), problems);
+  for (const auto& [field, sizes] : specification::EvaluatedFields(evaluation)) {
+    for (const int32_t size : sizes) {
+      const absl::Status status = text.task().Check(size);
+      Require(status.ok(), field, status.message(), problems);
+    }
+  }
   if (!problems.empty()) return;
   Require(tokens >= text.task().LongestTrainingExample(lengths.min(), lengths.max()),
           "training.packing.tokens", "must be at least the length of the longest example",
@@ -80,18 +74,14 @@ int64_t LongestSequence(const Blueprint& blueprint) {
   const auto take = [&](int64_t n) {
     longest = std::max(longest, blueprint.source().SequenceTokens(n));
   };
-  for (const int32_t n : blueprint.evaluation.lengths()) take(n);
-  for (const int32_t n : blueprint.evaluation.interval_lengths()) take(n);
-  for (const int32_t n : blueprint.evaluation.attention_lengths()) take(n);
+  for (const auto& evaluated : specification::EvaluatedFields(blueprint.evaluation)) {
+    for (const int32_t n : evaluated.lengths) take(n);
+  }
   for (const v1::TokenSequence& input : blueprint.evaluation.attention_inputs()) {
     // Inputs that the task does not accept never become sequences; they are reported later.
     if (const auto given = blueprint.source().Given(input); given.ok()) {
       take(given->length);
     }
-  }
-  if (!blueprint.evaluation.projection().lengths().empty()) {
-    take(blueprint.evaluation.projection().fitted_length());
-    for (const int32_t n : blueprint.evaluation.projection().lengths()) take(n);
   }
   return longest;
 }
@@ -103,10 +93,8 @@ int64_t LargestId(const Blueprint& blueprint, const tasks::examples::ExampleSet*
   }
   if (blueprint.text == nullptr || !blueprint.text->task().has_ids()) return -1;
   int64_t largest = blueprint.text->task().LargestId(blueprint.training.lengths().max());
-  const v1::Evaluation& evaluation = blueprint.evaluation;
-  for (const auto* sizes :
-       {&evaluation.lengths(), &evaluation.interval_lengths(), &evaluation.attention_lengths()}) {
-    for (const int32_t size : *sizes) {
+  for (const auto& evaluated : specification::EvaluatedFields(blueprint.evaluation)) {
+    for (const int32_t size : evaluated.lengths) {
       largest = std::max(largest, blueprint.text->task().LargestId(size));
     }
   }
