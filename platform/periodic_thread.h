@@ -2,35 +2,55 @@
 #ifndef LENGTHWISE_PLATFORM_PERIODIC_THREAD_H_
 #define LENGTHWISE_PLATFORM_PERIODIC_THREAD_H_
 
-#include <condition_variable>
+#include <chrono>
 #include <functional>
-#include <mutex>
-#include <stop_token>
 #include <thread>
 #include <utility>
 
 #include "absl/time/time.h"
+#include "platform/mutex.h"
 
 namespace lengthwise::platform {
 
 class PeriodicThread {
  public:
   // Calls `work` on its own thread, `interval` after the start and after the end of each call,
-  // until it returns false or the object is destroyed. The destructor waits for a running call.
+  // until it returns false or the object is destroyed.
   PeriodicThread(absl::Duration interval, std::function<bool()> work)
-      : thread_([interval, work = std::move(work)](const std::stop_token& stop) {
-          std::mutex mutex;
-          std::unique_lock<std::mutex> lock(mutex);
-          std::condition_variable_any stopped;
-          const auto stops = [&stop] { return stop.stop_requested(); };
-          // With GCC 12, wait_for may return false if the request to stop comes as the wait begins.
-          do {
-            stopped.wait_for(lock, stop, absl::ToChronoNanoseconds(interval), stops);
-          } while (!stops() && work());
-        }) {}
+      : interval_(interval), work_(std::move(work)), thread_([this] { Run(); }) {}
+  // Waits for a running call.
+  ~PeriodicThread() {
+    {
+      MutexLock lock(mutex_);
+      stopping_ = true;
+    }
+    changed_.NotifyAll();
+    thread_.join();
+  }
+  PeriodicThread(const PeriodicThread&) = delete;
+  PeriodicThread& operator=(const PeriodicThread&) = delete;
 
  private:
-  std::jthread thread_;
+  void Run() {
+    while (Sleep() && work_()) {
+    }
+  }
+
+  // Sleeps for the interval. Returns false if the thread must stop.
+  bool Sleep() {
+    const auto end = std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(interval_);
+    MutexLock lock(mutex_);
+    while (!stopping_ && std::chrono::steady_clock::now() < end) changed_.WaitUntil(mutex_, end);
+    return !stopping_;
+  }
+
+  const absl::Duration interval_;
+  const std::function<bool()> work_;
+
+  Mutex mutex_;
+  ConditionVariable changed_;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread thread_;  // last: it uses the other members at once
 };
 
 }  // namespace lengthwise::platform
