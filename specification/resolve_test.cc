@@ -592,7 +592,7 @@ TEST(ResolveTest, EveryExperimentHasItsStatedTrials) {
       {"randomized_positional_encodings/quick/table3.yaml", 2 * 2},
       {"randomized_positional_encodings/quick/table4.yaml", 4 * 3},
       {"randomized_positional_encodings/quick/table5.yaml", 2},
-      {"randomized_positional_encodings/reference_code.yaml", 6 * 4},
+      {"randomized_positional_encodings/reference_code.yaml", 6 * 10},
       {"randomized_positional_encodings/table1.yaml", 15 * 11 * 3 * 10},
       {"randomized_positional_encodings/table1_alibi_offsets.yaml", 15 * 3 * 10},
       {"randomized_positional_encodings/table2.yaml", 15 * 11 * 3},

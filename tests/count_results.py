@@ -35,7 +35,7 @@ def main() -> int:
             target = event["id"].get("targetCompleted", {}).get("label")
             if target and event.get("aborted", {}).get("reason") == "USER_INTERRUPTED":
                 interrupted += 1
-            elif target and event.get("aborted"):
+            elif target and "aborted" in event:
                 failed.append(f"{target}: not built ({event['aborted'].get('reason', 'unknown')})")
             elif target and not event.get("completed", {}).get("success"):
                 failed.append(f"{target}: not built")
@@ -43,7 +43,7 @@ def main() -> int:
         if event.get("aborted", {}).get("reason") == "USER_INTERRUPTED":  # while it ran
             interrupted += 1
             continue
-        if event.get("aborted"):
+        if "aborted" in event:  # empty where Bazel has no reason, as when a test's directory cannot be made
             failed.append(f"{label}: not run ({event['aborted'].get('reason', 'unknown')})")
             continue
         result = event["testResult"]
@@ -69,6 +69,7 @@ def main() -> int:
             failed.append(f"{label}: ran no test case")
     if interrupted:
         skipped.append(f"{interrupted} targets that did not finish")
+    failed = list(dict.fromkeys(failed))
     for name in failed:
         print(f"failed: {name}")
     for name in skipped:
