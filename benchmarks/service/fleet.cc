@@ -378,10 +378,10 @@ void Upload(WorkerStub& worker, const std::string& bytes, int64_t step) {
   const auto writer = worker.stub().UploadArtifact(&context, &response);
   v1::UploadArtifactRequest request;
   *request.mutable_header() = HeaderOf(worker, bytes, step);
-  writer->Write(request);
   for (size_t at = 0; at < bytes.size(); at += kChunk) {
     request.set_data(bytes.substr(at, kChunk));
     writer->Write(request);
+    request.clear_header();
   }
   writer->WritesDone();
   Must(writer->Finish(), "upload failed");

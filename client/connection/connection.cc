@@ -334,6 +334,7 @@ absl::Status Connection::UploadData(const std::string& path, const std::string& 
         request.mutable_header()->set_size_bytes(bytes);
         // A write fails once the call has ended; Finish then says why.
         bool writable = writer->Write(request);
+        request.clear_header();
         platform::Sha256 hash;
         read = platform::ReadFileInChunks(path, [&](absl::string_view chunk) {
           hash.Update(chunk);

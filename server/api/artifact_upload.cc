@@ -111,34 +111,26 @@ void Upload<Request>::Take(bool ok) {
 
 template <typename Request>
 absl::Status Upload<Request>::TakeMessage() {
-  switch (request_.part_case()) {
-    case Request::kHeader: {
-      if (writer_ != nullptr)
-        return rpc::InvalidField("header", "comes twice; accepted: first only");
-      ASSIGN_OR_RETURN(writer_, open_(request_.header()));
-      expected_bytes_ = request_.header().size_bytes();
-      return absl::OkStatus();
-    }
-    case Request::kData: {
-      if (writer_ == nullptr)
-        return rpc::InvalidField("header", "is absent; accepted: header first");
-      const auto size = static_cast<int64_t>(request_.data().size());
-      if (size > kMaxChunkBytes) {
-        return rpc::InvalidField("data", absl::StrCat("is ", size, " bytes; accepted: at most ",
-                                                      kMaxChunkBytes, " bytes (1 MiB)"));
-      }
-      // Before the bytes are written, so that a client stores no more than it announced.
-      received_bytes_ += size;
-      if (received_bytes_ > expected_bytes_) {
-        return absl::DataLossError(
-            absl::StrCat("the data goes beyond the header's size_bytes, ", expected_bytes_));
-      }
-      return writer_->Append(request_.data());
-    }
-    case Request::PART_NOT_SET:
-      return rpc::InvalidField("part", "is absent; accepted: header or data");
+  const auto size = static_cast<int64_t>(request_.data().size());
+  if (request_.has_header()) {
+    if (writer_ != nullptr) return rpc::InvalidField("header", "comes twice; accepted: first only");
+    ASSIGN_OR_RETURN(writer_, open_(request_.header()));
+    expected_bytes_ = request_.header().size_bytes();
+    if (size == 0) return absl::OkStatus();
   }
-  return absl::OkStatus();
+  if (writer_ == nullptr) return rpc::InvalidField("header", "is absent; accepted: header first");
+  if (size == 0) return rpc::InvalidField("data", "is empty; accepted: 1 byte or more");
+  if (size > kMaxChunkBytes) {
+    return rpc::InvalidField("data", absl::StrCat("is ", size, " bytes; accepted: at most ",
+                                                  kMaxChunkBytes, " bytes (1 MiB)"));
+  }
+  // Before the bytes are written, so that a client stores no more than it announced.
+  received_bytes_ += size;
+  if (received_bytes_ > expected_bytes_) {
+    return absl::DataLossError(
+        absl::StrCat("the data goes beyond the header's size_bytes, ", expected_bytes_));
+  }
+  return writer_->Append(request_.data());
 }
 
 template <typename Request>

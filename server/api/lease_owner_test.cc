@@ -135,6 +135,7 @@ class LeaseOwnerTest : public testing::Test {
     header.set_size_bytes(static_cast<int64_t>(sizeof(kModel) - 1));
     header.set_step(10);
     writer->Write(request);
+    request.clear_header();
     request.set_data(kModel);
     writer->Write(request);
     writer->WritesDone();

@@ -111,7 +111,7 @@ std::unique_ptr<Service> NewWorkerService(Core& core, TransferThreads& downloads
             [&core, audit, context](v1::StreamEventsRequest asked, std::string by,
                                     Done<v1::StreamEventsResponse> done) {
               // Even to forget them would keep the command loop.
-              if (asked.events_size() > kMaxEvents) return done(CheckEvents(asked));
+              if (asked.events_size() > kMaxEvents) return done(PartsOf(asked).status());
               MakeTextPrintable(asked);
               // Only for the audit log: Store checks the lease again and answers with a refusal,
               // and the stream continues.

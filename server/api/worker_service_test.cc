@@ -663,7 +663,7 @@ TEST_F(WorkerServiceTest, OlderWorkersAreToldToUpgrade) {
   const grpc::Status status = stub_->RegisterWorker(&context_, request, &response);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
   EXPECT_EQ(status.error_message(),
-            "the worker has version 3 of the worker API, the server 4; upgrade the worker");
+            "the worker has version 3 of the worker API, the server 5; upgrade the worker");
 }
 
 }  // namespace

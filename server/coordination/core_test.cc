@@ -115,6 +115,25 @@ TEST_F(CoreTest, EventsAreStoredOnceAndGapsAreRefused) {
             v1::StreamEventsResponse::STALE_LEASE);
 }
 
+TEST_F(CoreTest, EachTrialOfABatchIsStoredOrRefusedByItself) {
+  const std::string experiment = coordinator_.Create("sort", 1, 3);
+  ASSERT_EQ(coordinator_.Register("w", 3), absl::OkStatus());
+  const v1::Lease lease = coordinator_.Acquire("w");
+  ASSERT_EQ(lease.trials_size(), 3);
+  const v1::StreamEventsResponse response =
+      Send(lease, {PointsEvent(lease, 0, 1, 10), PointsEvent(lease, 0, 2, 20),
+                   PointsEvent(lease, 1, 2, 20), PointsEvent(lease, 2, 1, 10)});
+  EXPECT_EQ(response.trial(), lease.trials(0).trial());
+  EXPECT_EQ(response.acknowledged_sequence(), 2);
+  EXPECT_EQ(response.refusal(), v1::StreamEventsResponse::REFUSAL_UNSPECIFIED);
+  ASSERT_EQ(response.others_size(), 2);
+  EXPECT_EQ(response.others(0).trial(), lease.trials(1).trial());
+  EXPECT_EQ(response.others(0).refusal(), v1::StreamEventsResponse::SEQUENCE_GAP);
+  EXPECT_EQ(response.others(1).trial(), lease.trials(2).trial());
+  EXPECT_EQ(response.others(1).acknowledged_sequence(), 1);
+  EXPECT_THAT(Measured(experiment), SizeIs(3));
+}
+
 TEST_F(CoreTest, MalformedBatchIsRefusedAsAWhole) {
   const std::string experiment = coordinator_.Create("sort", 1, 1);
   const v1::Lease lease = coordinator_.Acquire("w");

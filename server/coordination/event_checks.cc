@@ -162,26 +162,42 @@ std::string Problem(const v1::Event& event) {
 
 }  // namespace
 
-absl::Status CheckEvents(const v1::StreamEventsRequest& request) {
-  // Far below the largest int64, so that sums of a sequence and a number of events fit one.
-  constexpr int64_t kMaxSequence = int64_t{1} << 62;
+absl::StatusOr<std::vector<Events>> PartsOf(const v1::StreamEventsRequest& request) {
   if (request.events().empty()) return absl::InvalidArgumentError("events: is empty");
   if (request.events_size() > kMaxEvents) {
     return absl::InvalidArgumentError(
         absl::StrCat("events: has ", request.events_size(), "; accepted are at most ", kMaxEvents));
   }
-  const v1::Event& first = request.events(0);
+  const Events all(request.events().data(), static_cast<size_t>(request.events_size()));
+  std::vector<Events> parts;
+  for (size_t first = 0, end = 1; end <= all.size(); ++end) {
+    if (end < all.size() && all[end]->trial() == all[first]->trial()) continue;
+    if (parts.size() == kMaxParts) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("events: are of more than ", kMaxParts, " trials"));
+    }
+    parts.push_back(all.subspan(first, end - first));
+    first = end;
+  }
+  return parts;
+}
+
+absl::Status CheckEvents(Events events) {
+  // Far below the largest int64, so that sums of a sequence and a number of events fit one.
+  constexpr int64_t kMaxSequence = int64_t{1} << 62;
+  const v1::Event& first = *events.front();
   if (first.sequence() < 1) return absl::InvalidArgumentError("events[0]: sequence is below 1");
   if (first.sequence() > kMaxSequence) {
     return absl::InvalidArgumentError("events[0]: sequence is above 2^62");
   }
-  for (int i = 0; i < request.events_size(); ++i) {
-    const v1::Event& event = request.events(i);
+  for (size_t i = 0; i < events.size(); ++i) {
+    const v1::Event& event = *events[i];
     std::string problem = Problem(event);
-    if (event.trial() != first.trial()) problem = "its trial differs from that of events[0]";
     if (event.attempt() != first.attempt()) problem = "its attempt differs from that of events[0]";
-    if (event.sequence() != first.sequence() + i) problem = "sequence is not consecutive";
-    if (event.has_outcome() && i + 1 < request.events_size()) {
+    if (event.sequence() != first.sequence() + static_cast<int64_t>(i)) {
+      problem = "sequence is not consecutive";
+    }
+    if (event.has_outcome() && i + 1 < events.size()) {
       problem = "an outcome must be the last event of its attempt";
     }
     if (!problem.empty()) {

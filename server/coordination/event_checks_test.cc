@@ -3,6 +3,7 @@
 #include <limits>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -11,19 +12,40 @@ namespace {
 
 using testing::HasSubstr;
 
+absl::Status Check(const v1::StreamEventsRequest& request) {
+  const auto parts = PartsOf(request);
+  return parts.ok() ? CheckEvents(parts->front()) : parts.status();
+}
+
 // The problem with an event of this fact. Empty if there is none.
 std::string Problem(const v1::Event& fact) {
   v1::StreamEventsRequest request;
   *request.add_events() = fact;
   request.mutable_events(0)->set_sequence(1);
-  return std::string(CheckEvents(request).message());
+  return std::string(Check(request).message());
 }
 
 TEST(EventChecksTest, SoManyEventsAtOnceAreRefused) {
   v1::StreamEventsRequest request;
   for (int i = 1; i <= 10'001; ++i) request.add_events()->set_sequence(i);
-  EXPECT_THAT(std::string(CheckEvents(request).message()),
+  EXPECT_THAT(std::string(Check(request).message()),
               HasSubstr("events: has 10001; accepted are at most 10000"));
+}
+
+TEST(EventChecksTest, BatchesAreOfAtMost256Trials) {
+  v1::StreamEventsRequest request;
+  for (int i = 0; i < 256; ++i) {
+    for (int sequence = 1; sequence <= 2; ++sequence) {
+      request.add_events()->set_trial(absl::StrCat("trial ", i));
+    }
+  }
+  const auto parts = PartsOf(request);
+  ASSERT_TRUE(parts.ok()) << parts.status();
+  EXPECT_EQ(parts->size(), 256u);
+  EXPECT_EQ(parts->back().size(), 2u);
+  EXPECT_EQ(parts->back().back(), &request.events(511));
+  request.add_events()->set_trial("trial 0");
+  EXPECT_EQ(PartsOf(request).status().message(), "events: are of more than 256 trials");
 }
 
 v1::Event Attention() {
@@ -76,7 +98,7 @@ TEST(EventChecksTest, SequencesNearTheLargestAreRefused) {
        {std::numeric_limits<int64_t>::max(), std::numeric_limits<int64_t>::max() - 1}) {
     request.clear_events();
     for (int i = 0; i < 3; ++i) request.add_events()->set_sequence(sequence);
-    EXPECT_EQ(CheckEvents(request).message(), "events[0]: sequence is above 2^62");
+    EXPECT_EQ(Check(request).message(), "events[0]: sequence is above 2^62");
   }
 }
 
@@ -166,10 +188,10 @@ TEST(EventChecksTest, OutcomeEndsItsAttempt) {
   v1::StreamEventsRequest request;
   request.add_events()->mutable_outcome()->set_kind(v1::Outcome::COMPLETED);
   request.mutable_events(0)->set_sequence(4);
-  EXPECT_EQ(CheckEvents(request), absl::OkStatus());
+  EXPECT_EQ(Check(request), absl::OkStatus());
   *request.add_events() = request.events(0);
   request.mutable_events(1)->set_sequence(5);
-  EXPECT_THAT(std::string(CheckEvents(request).message()),
+  EXPECT_THAT(std::string(Check(request).message()),
               HasSubstr("events[0]: an outcome must be the last event of its attempt"));
 }
 

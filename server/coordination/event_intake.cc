@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "platform/failpoint.h"
@@ -9,33 +10,53 @@
 #include "platform/status_macros.h"
 #include "proto/length_accuracies.h"
 #include "proto/timestamps.h"
-#include "server/coordination/event_checks.h"
 #include "server/coordination/messages.h"
 #include "server/coordination/names.h"
 
 namespace lengthwise::server {
+namespace {
+
+// Longer names fit no lease and no trial, and the answer may stay unread.
+std::string ShortText(absl::string_view text) {
+  return std::string(platform::Utf8Prefix(text, 1000));
+}
+
+}  // namespace
 
 EventIntake::EventIntake(Ledger& ledger, ArtifactStore& artifacts, const LeaseIds& lease_ids)
     : ledger_(ledger), store_(ledger.store()), artifacts_(artifacts), lease_ids_(lease_ids) {}
 
 absl::StatusOr<v1::StreamEventsResponse> EventIntake::Store(const v1::StreamEventsRequest& request,
                                                             const std::string& caller) {
-  // Longer names fit no lease and no trial, and the answer may stay unread.
-  const auto short_text = [](absl::string_view text) {
-    return std::string(platform::Utf8Prefix(text, 1000));
-  };
+  const absl::StatusOr<std::vector<Events>> parts = PartsOf(request);
   v1::StreamEventsResponse response;
-  response.set_lease_id(short_text(request.lease_id()));
+  if (parts.ok()) {
+    ASSIGN_OR_RETURN(response, StorePart(request, parts->front(), caller));
+    for (const Events events : absl::MakeSpan(*parts).subspan(1)) {
+      ASSIGN_OR_RETURN(*response.add_others(), StorePart(request, events, caller));
+    }
+  } else {
+    if (!request.events().empty()) response.set_trial(ShortText(request.events(0).trial()));
+    response.set_refusal(v1::StreamEventsResponse::INVALID);
+    response.set_detail(ShortText(parts.status().message()));
+  }
+  response.set_lease_id(ShortText(request.lease_id()));
+  return response;
+}
+
+absl::StatusOr<v1::StreamEventsResponse> EventIntake::StorePart(
+    const v1::StreamEventsRequest& request, Events events, const std::string& caller) {
+  const v1::Event& first = *events.front();
+  v1::StreamEventsResponse response;
+  response.set_trial(ShortText(first.trial()));
   const auto refuse = [&](v1::StreamEventsResponse::Refusal refusal, absl::string_view detail) {
     response.set_refusal(refusal);
-    response.set_detail(short_text(detail));
+    response.set_detail(ShortText(detail));
     return response;
   };
-  if (!request.events().empty()) response.set_trial(short_text(request.events(0).trial()));
-  if (absl::Status status = CheckEvents(request); !status.ok()) {
+  if (absl::Status status = CheckEvents(events); !status.ok()) {
     return refuse(v1::StreamEventsResponse::INVALID, status.message());
   }
-  const v1::Event& first = request.events(0);
   const absl::StatusOr<TrialPath> path = ParseTrialName(first.trial());
   if (!path.ok()) return refuse(v1::StreamEventsResponse::INVALID, path.status().message());
   const Token token = request.fencing_token();
@@ -57,7 +78,7 @@ absl::StatusOr<v1::StreamEventsResponse> EventIntake::Store(const v1::StreamEven
   }
   ASSIGN_OR_RETURN(const int64_t last, store_.LastSequence(trial.key, trial.attempt));
   response.set_acknowledged_sequence(last);
-  const int64_t end = first.sequence() + request.events_size() - 1;
+  const int64_t end = first.sequence() + static_cast<int64_t>(events.size()) - 1;
   // A repeated batch is acknowledged in any state of the trial: the first acknowledgement of its
   // outcome may have been lost.
   if (end <= last) return response;
@@ -73,18 +94,18 @@ absl::StatusOr<v1::StreamEventsResponse> EventIntake::Store(const v1::StreamEven
   }
   // All checks come before the first write: a refusal is an answer, and does not roll back the
   // group's transaction.
-  if (std::string problem = ModelProblem(trial, request, last); !problem.empty()) {
+  if (std::string problem = ModelProblem(trial, events, last); !problem.empty()) {
     return refuse(v1::StreamEventsResponse::INVALID, problem);
   }
-  for (const v1::Event& event : request.events()) {
-    if (!event.has_checkpoint() || event.sequence() <= last) continue;
+  for (const v1::Event* event : events) {
+    if (!event->has_checkpoint() || event->sequence() <= last) continue;
     // An upload gets its final name only once it is complete and its checksum matches, so a quick
     // check of the file is enough here.
     const absl::Status stored =
         artifacts_.VerifyQuickly({.experiment = path->experiment,
                                   .trial = path->trial,
-                                  .sha256 = event.checkpoint().sha256()},
-                                 event.checkpoint().size_bytes(), kMostBytesToCheck);
+                                  .sha256 = event->checkpoint().sha256()},
+                                 event->checkpoint().size_bytes(), kMostBytesToCheck);
     if (IsLost(stored)) {
       return refuse(v1::StreamEventsResponse::INVALID,
                     absl::StrCat("upload the checkpoint before its event: ", stored.message()));
@@ -96,18 +117,21 @@ absl::StatusOr<v1::StreamEventsResponse> EventIntake::Store(const v1::StreamEven
           absl::StrCat("the server's disk fails: ", stored.message(), "; try again"));
     }
   }
-  ASSIGN_OR_RETURN(const std::string problem, LogProblem(trial, request, last));
+  ASSIGN_OR_RETURN(const std::string problem, LogProblem(trial, events, last));
   if (!problem.empty()) return refuse(v1::StreamEventsResponse::INVALID, problem);
-  RETURN_IF_ERROR(StoreNew(trial, request, last));
+  // Users read the events' times beside the server's own.
+  const absl::Duration behind =
+      request.has_time() ? ledger_.WallTime() - ToTime(request.time()) : absl::ZeroDuration();
+  RETURN_IF_ERROR(StoreNew(trial, events, last, behind));
   response.set_acknowledged_sequence(end);
   return response;
 }
 
-std::string EventIntake::ModelProblem(const TrialRecord& trial,
-                                      const v1::StreamEventsRequest& request,
+std::string EventIntake::ModelProblem(const TrialRecord& trial, Events events,
                                       int64_t last_sequence) {
   int64_t newest = trial.checkpoint_step;
-  for (const v1::Event& event : request.events()) {
+  for (const v1::Event* each : events) {
+    const v1::Event& event = *each;
     if (event.sequence() <= last_sequence) continue;
     if (event.has_checkpoint()) {
       // Step 0 means no checkpoint. The same step may come twice: a resumed trial makes an
@@ -129,13 +153,11 @@ std::string EventIntake::ModelProblem(const TrialRecord& trial,
   return "";
 }
 
-absl::StatusOr<std::string> EventIntake::LogProblem(const TrialRecord& trial,
-                                                    const v1::StreamEventsRequest& request,
+absl::StatusOr<std::string> EventIntake::LogProblem(const TrialRecord& trial, Events events,
                                                     int64_t last_sequence) {
-  const int64_t added =
-      std::count_if(request.events().begin(), request.events().end(), [&](const v1::Event& event) {
-        return event.has_log_line() && event.sequence() > last_sequence;
-      });
+  const int64_t added = std::count_if(events.begin(), events.end(), [&](const v1::Event* event) {
+    return event->has_log_line() && event->sequence() > last_sequence;
+  });
   if (added == 0) return "";
   ASSIGN_OR_RETURN(const int64_t stored,
                    store_.CountWorkerEvents(trial.key, trial.attempt, v1::Event::kLogLine));
@@ -144,13 +166,11 @@ absl::StatusOr<std::string> EventIntake::LogProblem(const TrialRecord& trial,
                       stored + added);
 }
 
-absl::Status EventIntake::StoreNew(TrialRecord& trial, const v1::StreamEventsRequest& request,
-                                   int64_t last_sequence) {
-  // Users read these times beside the server's own.
-  const absl::Duration behind =
-      request.has_time() ? ledger_.WallTime() - ToTime(request.time()) : absl::ZeroDuration();
+absl::Status EventIntake::StoreNew(TrialRecord& trial, Events events, int64_t last_sequence,
+                                   absl::Duration behind) {
   const bool wrong_clock = absl::AbsDuration(behind) >= kWrongClock;
-  for (const v1::Event& event : request.events()) {
+  for (const v1::Event* each : events) {
+    const v1::Event& event = *each;
     if (event.sequence() <= last_sequence) continue;
     LENGTHWISE_FAILPOINT("engine.event.append");
     v1::Event stored = event;

@@ -8,7 +8,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "proto/worker_service.pb.h"
+#include "server/coordination/event_checks.h"
 #include "server/coordination/leases.h"
 #include "server/coordination/ledger.h"
 #include "server/storage/artifact_store.h"
@@ -26,21 +28,23 @@ class EventIntake {
   // All references must outlive it.
   EventIntake(Ledger& ledger, ArtifactStore& artifacts, const LeaseIds& lease_ids);
 
-  // Refusals are part of the response; an error means that the store or the artifacts cannot be
-  // read or written. `caller` must be the principal that acquired the lease.
+  // Stores each trial's part of the batch by itself. Refusals are part of the response; an error
+  // means that the store or the artifacts cannot be read or written. `caller` must be the principal
+  // that acquired the lease.
   absl::StatusOr<v1::StreamEventsResponse> Store(const v1::StreamEventsRequest& request,
                                                  const std::string& caller);
 
  private:
+  absl::StatusOr<v1::StreamEventsResponse> StorePart(const v1::StreamEventsRequest& request,
+                                                     Events events, const std::string& caller);
   // Returns why the attempt may not send these checkpoints or this outcome; empty if it may.
-  static std::string ModelProblem(const TrialRecord& trial, const v1::StreamEventsRequest& request,
-                                  int64_t last_sequence);
+  static std::string ModelProblem(const TrialRecord& trial, Events events, int64_t last_sequence);
   // Returns why the attempt may not send these log lines; empty if it may.
-  absl::StatusOr<std::string> LogProblem(const TrialRecord& trial,
-                                         const v1::StreamEventsRequest& request,
+  absl::StatusOr<std::string> LogProblem(const TrialRecord& trial, Events events,
                                          int64_t last_sequence);
-  absl::Status StoreNew(TrialRecord& trial, const v1::StreamEventsRequest& request,
-                        int64_t last_sequence);
+  // `behind`: how much later it is by the server's clock than by the worker's.
+  absl::Status StoreNew(TrialRecord& trial, Events events, int64_t last_sequence,
+                        absl::Duration behind);
 
   Ledger& ledger_;
   StorageWriter& store_;

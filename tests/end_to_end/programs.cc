@@ -150,10 +150,10 @@ std::string Upload(Server& server, const std::string& bytes) {
   v1::UploadDataRequest request;
   request.mutable_header()->set_sha256(sha256);
   request.mutable_header()->set_size_bytes(static_cast<int64_t>(bytes.size()));
-  writer->Write(request);
   for (size_t first = 0; first < bytes.size(); first += 1 << 16) {
     request.set_data(bytes.substr(first, 1 << 16));
     writer->Write(request);
+    request.clear_header();
   }
   writer->WritesDone();
   const grpc::Status status = writer->Finish();

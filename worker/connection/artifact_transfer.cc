@@ -4,6 +4,7 @@
 #include <chrono>
 #include <map>
 #include <memory>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
@@ -147,32 +148,33 @@ absl::StatusOr<std::string> ObjectTransfers::Get(v1::WorkerService::StubInterfac
 absl::Status UploadArtifact(v1::WorkerService::StubInterface& stub, CallGroup& calls,
                             const v1::UploadArtifactRequest::Header& header,
                             absl::string_view bytes, const std::function<void()>& progress) {
-  CallGroup::Call call(calls);
   // After the last bytes, the server makes all of them durable.
-  StallGuard guard(*call.context(), platform::TransferTimeout(static_cast<int64_t>(bytes.size())));
-  // The call's start, its header and its first bytes leave together, and so do the last bytes and
-  // the end: a small checkpoint is one packet.
+  const absl::Duration patience = platform::TransferTimeout(static_cast<int64_t>(bytes.size()));
+  // One message needs no thread that watches it: it moves, and then it is stored.
+  const bool is_one_message = bytes.size() <= kChunkBytes;
+  CallGroup::Call call(calls, is_one_message ? 2 * patience : absl::InfiniteDuration());
+  std::optional<StallGuard> guard;
+  if (!is_one_message) guard.emplace(*call.context(), patience);
+  // The call's start leaves with its first bytes, and so do the last bytes and the end: a small
+  // checkpoint is one packet.
   call.context()->set_initial_metadata_corked(true);
   v1::UploadArtifactResponse response;
   const std::unique_ptr<grpc::ClientWriterInterface<v1::UploadArtifactRequest>> writer =
       stub.UploadArtifact(call.context(), &response);
   v1::UploadArtifactRequest request;
   *request.mutable_header() = header;
-  // A write fails when the call is over; Finish then says why.
-  grpc::WriteOptions options;
-  options.set_buffer_hint();
-  if (bytes.empty()) options.set_last_message();
-  bool writable = writer->Write(request, options);
-  for (size_t offset = 0; writable && offset < bytes.size(); offset += kChunkBytes) {
+  for (size_t offset = 0; offset < bytes.size(); offset += kChunkBytes) {
     request.set_data(std::string(bytes.substr(offset, kChunkBytes)));
-    options.Clear();
+    grpc::WriteOptions options;
     if (offset + kChunkBytes >= bytes.size()) options.set_last_message();
-    writable = writer->Write(request, options);
-    if (!writable) break;
-    guard.NoteProgress();
+    // A write fails when the call is over; Finish then says why.
+    if (!writer->Write(request, options)) break;
+    request.clear_header();
+    if (guard.has_value()) guard->NoteProgress();
     progress();
   }
-  return guard.Explain(ToStatus(writer->Finish()));
+  const absl::Status status = ToStatus(writer->Finish());
+  return guard.has_value() ? guard->Explain(status) : status;
 }
 
 absl::Status DownloadArtifactInChunks(v1::WorkerService::StubInterface& stub, CallGroup& calls,

@@ -110,6 +110,7 @@ TEST_F(CheckpointDeliveryTest, CheckpointFetchIsRetried) {
 // A slow link takes longer for a large checkpoint than any deadline that suits a fast one.
 TEST_F(CheckpointDeliveryTest, RegressionTransfersHaveNoDeadline) {
   const std::string bytes(2'500'000, 'c');
+  const std::string model(2'500'000, 'm');
   v1::Lease lease = LeaseOf({"a"});
   lease.mutable_trials(0)->mutable_checkpoint()->set_sha256(platform::Sha256Hex(bytes));
   lease.mutable_trials(0)->mutable_checkpoint()->set_size_bytes(2'500'000);
@@ -117,14 +118,14 @@ TEST_F(CheckpointDeliveryTest, RegressionTransfersHaveNoDeadline) {
   OfferLease(lease);
   StartWorker([&](const v1::Lease&, PackSession& session) {
     EXPECT_TRUE(session.FetchCheckpoint(0).ok());
-    session.EmitCheckpoint(0, 2, "bytes");
+    session.EmitCheckpoint(0, 2, model);
     session.Emit(0, Completed());
     return absl::OkStatus();
   });
   EXPECT_TRUE(server_.WaitUntil([](const State& state) { return EventsOf(state, "a") == 2; }));
   server_.With([&](State& state) {
     EXPECT_EQ(state.downloads, 1);
-    EXPECT_TRUE(state.artifacts.contains(platform::Sha256Hex("bytes")));
+    EXPECT_TRUE(state.artifacts.contains(platform::Sha256Hex(model)));
     EXPECT_EQ(state.transfers_with_deadline, 0);
   });
   EXPECT_TRUE(Stop().ok());

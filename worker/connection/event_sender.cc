@@ -1,5 +1,6 @@
 #include "worker/connection/event_sender.h"
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <variant>
@@ -67,7 +68,11 @@ class EventSender::Stream {
         ended_.store(true);
         break;
       }
-      if (response.refusal() == v1::StreamEventsResponse::SEQUENCE_GAP) {
+      const auto is_gap = [](const v1::StreamEventsResponse& answer) {
+        return answer.refusal() == v1::StreamEventsResponse::SEQUENCE_GAP;
+      };
+      if (is_gap(response) ||
+          std::any_of(response.others().begin(), response.others().end(), is_gap)) {
         // The gap is filled on a new stream, after a pause: a server that reports it for ever must
         // not be asked in a tight loop.
         broken_.store(true);

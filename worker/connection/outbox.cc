@@ -134,39 +134,50 @@ bool Outbox::TakeWork(Work& work, std::optional<Spool::Record>& spooled) {
     if (trial.items[trial.sent].is_block()) {
       if (!UnpackBlock(static_cast<int64_t>(index)) || trial.items.empty()) continue;
     }
-    turn_ = index + 1;
+    turn_ = index;
     const Item& item = trial.items[trial.sent];
     if (item.is_checkpoint) {
+      ++turn_;
       work = Upload{.trial = static_cast<int64_t>(index),
                     .sequence = trial.acknowledged + static_cast<int64_t>(trial.sent) + 1,
                     .step = item.event.step(),
                     .bytes = item.artifact};
       spooled = item.spooled;
     } else {
-      work = TakeBatch(trial);
+      work = TakeBatch();
     }
     return true;
   }
   return false;
 }
 
-v1::StreamEventsRequest Outbox::TakeBatch(Trial& trial) {
+v1::StreamEventsRequest Outbox::TakeBatch() {
   v1::StreamEventsRequest batch;
   batch.set_lease_id(lease_id_);
   batch.set_fencing_token(fencing_token_);
   *batch.mutable_time() = ToTimestamp(absl::Now());
   int64_t bytes = 0;
-  while (trial.sent < trial.items.size() && batch.events_size() < options_.max_batch_events) {
-    const Item& item = trial.items[trial.sent];
-    if (item.is_checkpoint || item.is_block()) break;
-    bytes += item.bytes;
-    if (batch.events_size() > 0 && bytes > options_.max_batch_bytes) break;
-    v1::Event& event = *batch.add_events();
-    event = item.event;
-    event.set_trial(trial.name);
-    event.set_attempt(trial.attempt);
-    event.set_sequence(trial.acknowledged + static_cast<int64_t>(trial.sent) + 1);
-    ++trial.sent;
+  for (size_t i = 0; i < trials_.size(); ++i, ++turn_) {
+    Trial& trial = trials_[turn_ % trials_.size()];
+    const size_t first = trial.sent;
+    while (trial.sent < trial.items.size()) {
+      const Item& item = trial.items[trial.sent];
+      const bool is_event = !item.is_checkpoint && !item.is_block();
+      if (is_event) bytes += item.bytes;
+      const bool is_full = batch.events_size() == options_.max_batch_events ||
+                           (batch.events_size() > 0 && bytes > options_.max_batch_bytes);
+      if (!is_event && trial.sent > first) break;
+      if (!is_event || is_full) {
+        if (trial.sent > first) ++turn_;
+        return batch;
+      }
+      v1::Event& event = *batch.add_events();
+      event = item.event;
+      event.set_trial(trial.name);
+      event.set_attempt(trial.attempt);
+      event.set_sequence(trial.acknowledged + static_cast<int64_t>(trial.sent) + 1);
+      ++trial.sent;
+    }
   }
   return batch;
 }
@@ -226,6 +237,12 @@ void Outbox::DropAcknowledged(Trial& trial, int64_t sequence) {
 void Outbox::Acknowledge(const v1::StreamEventsResponse& response) {
   MutexLock lock(mutex_);
   if (response.lease_id() != lease_id_) return;
+  AcknowledgeTrial(response);
+  for (const v1::StreamEventsResponse& other : response.others()) AcknowledgeTrial(other);
+  changed_.NotifyAll();
+}
+
+void Outbox::AcknowledgeTrial(const v1::StreamEventsResponse& response) {
   const auto found = index_by_name_.find(response.trial());
   if (found == index_by_name_.end()) return;
   const int64_t index = found->second;
@@ -258,7 +275,6 @@ void Outbox::Acknowledge(const v1::StreamEventsResponse& response) {
     default:
       break;
   }
-  changed_.NotifyAll();
 }
 
 void Outbox::ReplaceByFailure(int64_t index, size_t first, const std::string& reason) {

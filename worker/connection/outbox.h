@@ -77,7 +77,7 @@ class Outbox {
     int64_t step = 0;
     std::shared_ptr<const std::string> bytes;
   };
-  // Nothing, a batch of one trial, or an upload.
+  // Nothing, a batch of events, or an upload.
   using Work = std::variant<std::monostate, v1::StreamEventsRequest, Upload>;
 
   Outbox(const v1::Lease& lease, const Options& options);
@@ -205,7 +205,10 @@ class Outbox {
   // from there.
   bool TakeWork(Work& work, std::optional<Spool::Record>& spooled)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  v1::StreamEventsRequest TakeBatch(Trial& trial) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Events of the trials from `turn_` on, up to one that has something else to send first.
+  v1::StreamEventsRequest TakeBatch() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void AcknowledgeTrial(const v1::StreamEventsResponse& response)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Options options_;
   const std::string lease_id_;

@@ -61,18 +61,19 @@ class Store {
  public:
   v1::StreamEventsResponse Take(const v1::StreamEventsRequest& batch) {
     v1::StreamEventsResponse response;
-    response.set_lease_id(batch.lease_id());
-    const std::string& trial = batch.events(0).trial();
-    response.set_trial(trial);
-    std::vector<v1::Event>& log = logs_[trial];
-    if (batch.events(0).sequence() > static_cast<int64_t>(log.size()) + 1) {
-      response.set_refusal(v1::StreamEventsResponse::SEQUENCE_GAP);
-    } else {
-      for (const v1::Event& event : batch.events()) {
-        if (event.sequence() == static_cast<int64_t>(log.size()) + 1) log.push_back(event);
+    v1::StreamEventsResponse* answer = nullptr;
+    for (const v1::Event& event : batch.events()) {
+      if (answer == nullptr || event.trial() != answer->trial()) {
+        answer = answer == nullptr ? &response : response.add_others();
+        answer->set_trial(event.trial());
       }
+      std::vector<v1::Event>& log = logs_[event.trial()];
+      const auto next = static_cast<int64_t>(log.size()) + 1;
+      if (event.sequence() > next) answer->set_refusal(v1::StreamEventsResponse::SEQUENCE_GAP);
+      if (event.sequence() == next) log.push_back(event);
+      answer->set_acknowledged_sequence(static_cast<int64_t>(log.size()));
     }
-    response.set_acknowledged_sequence(static_cast<int64_t>(log.size()));
+    response.set_lease_id(batch.lease_id());
     return response;
   }
   const std::vector<v1::Event>& log(int trial) { return logs_[absl::StrCat("trial", trial)]; }

@@ -71,19 +71,53 @@ TEST(Outbox, NumbersAndAddressesEventsAndBatchesThemByTrial) {
   outbox.Put(0, LogEvent("a"));
   outbox.Put(1, LogEvent("b"));
   outbox.Put(0, LogEvent("c"));
-  const v1::StreamEventsRequest first = NextBatch(outbox);
-  EXPECT_EQ(first.lease_id(), "lease");
-  EXPECT_EQ(first.fencing_token(), 7);
-  ASSERT_THAT(Sequences(first), ElementsAre(1, 2));
-  EXPECT_EQ(first.events(0).trial(), "trial0");
-  EXPECT_EQ(first.events(0).attempt(), 3);
-  EXPECT_TRUE(first.events(0).has_time());
-  EXPECT_TRUE(first.has_time()) << "tells the server how wrong this machine's clock is";
-  EXPECT_EQ(first.events(1).log_line().text(), "c");
-  const v1::StreamEventsRequest second = NextBatch(outbox);
-  EXPECT_THAT(Sequences(second), ElementsAre(1));
-  EXPECT_EQ(second.events(0).trial(), "trial1");
+  const v1::StreamEventsRequest batch = NextBatch(outbox);
+  EXPECT_EQ(batch.lease_id(), "lease");
+  EXPECT_EQ(batch.fencing_token(), 7);
+  ASSERT_THAT(Sequences(batch), ElementsAre(1, 2, 1));
+  EXPECT_EQ(batch.events(0).trial(), "trial0");
+  EXPECT_EQ(batch.events(0).attempt(), 3);
+  EXPECT_TRUE(batch.events(0).has_time());
+  EXPECT_TRUE(batch.has_time()) << "tells the server how wrong this machine's clock is";
+  EXPECT_EQ(batch.events(1).log_line().text(), "c");
+  EXPECT_EQ(batch.events(2).trial(), "trial1");
   EXPECT_THAT(Sequences(NextBatch(outbox)), IsEmpty());
+}
+
+TEST(Outbox, BatchEndsAtATrialThatUploadsFirst) {
+  Outbox outbox(LeaseOfTrials(3), {});
+  outbox.Put(0, LogEvent("a"));
+  outbox.PutCheckpoint(0, 1, "bytes");
+  outbox.PutCheckpoint(1, 1, "bytes");
+  outbox.Put(2, LogEvent("b"));
+  const auto upload = [&] {
+    const Outbox::Work work = outbox.Next(std::chrono::steady_clock::now());
+    const auto* taken = std::get_if<Outbox::Upload>(&work);
+    return taken == nullptr ? int64_t{-1} : taken->trial;
+  };
+  EXPECT_EQ(NextBatch(outbox).events(0).trial(), "trial0");
+  EXPECT_EQ(upload(), 1);
+  EXPECT_EQ(NextBatch(outbox).events(0).trial(), "trial2");
+  EXPECT_EQ(upload(), 0);
+}
+
+TEST(Outbox, AnswerForABatchIsForEachOfItsTrials) {
+  Outbox outbox(LeaseOfTrials(3), {});
+  for (int trial = 0; trial < 3; ++trial) {
+    outbox.Put(trial, LogEvent("x"));
+    outbox.Put(trial, OutcomeEvent());
+  }
+  EXPECT_THAT(Sequences(NextBatch(outbox)), ElementsAre(1, 2, 1, 2, 1, 2));
+  v1::StreamEventsResponse answer = Answer(0, 2);
+  *answer.add_others() = Answer(1, 0, v1::StreamEventsResponse::STALE_LEASE);
+  *answer.add_others() = Answer(2, 2);
+  for (v1::StreamEventsResponse& other : *answer.mutable_others()) other.clear_lease_id();
+  outbox.Acknowledge(answer);
+  EXPECT_EQ(outbox.unsent_events(), 0);
+  EXPECT_FALSE(outbox.stopped(0));
+  EXPECT_TRUE(outbox.stopped(1));
+  EXPECT_FALSE(outbox.stopped(2));
+  EXPECT_TRUE(outbox.Flush());
 }
 
 TEST(Outbox, TrialsTakeTurns) {

@@ -131,13 +131,13 @@ class FakeWorkerService::Service final : public v1::WorkerService::Service {
       MutexLock lock(server_.mutex_);
       pause = server_.state_.upload_pause;
     }
-    while (reader->Read(&request)) {
+    do {
       absl::SleepFor(pause);
       if (request.data().size() > 1 << 20) {
         return {grpc::StatusCode::INVALID_ARGUMENT, "a chunk of more than 1 MiB"};
       }
       bytes += request.data();
-    }
+    } while (reader->Read(&request));
     if (static_cast<int64_t>(bytes.size()) != header.size_bytes() ||
         platform::Sha256Hex(bytes) != header.sha256()) {
       return {grpc::StatusCode::DATA_LOSS, "damaged"};
@@ -232,11 +232,25 @@ class FakeWorkerService::Service final : public v1::WorkerService::Service {
 
   v1::StreamEventsResponse Store(const v1::StreamEventsRequest& batch)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(server_.mutex_) {
+    v1::StreamEventsResponse response;
+    for (int first = 0, end = 0; first < batch.events_size(); first = end) {
+      v1::StreamEventsRequest part;
+      while (end < batch.events_size() &&
+             batch.events(end).trial() == batch.events(first).trial()) {
+        *part.add_events() = batch.events(end++);
+      }
+      (first == 0 ? response : *response.add_others()) = StorePart(part);
+    }
+    response.set_lease_id(batch.lease_id());
+    return response;
+  }
+
+  v1::StreamEventsResponse StorePart(const v1::StreamEventsRequest& batch)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(server_.mutex_) {
     State& state = Touch();
     const std::string& trial = batch.events(0).trial();
     std::vector<v1::Event>& stored = state.events[trial];
     v1::StreamEventsResponse response;
-    response.set_lease_id(batch.lease_id());
     response.set_trial(trial);
     response.set_refusal(Check(batch, stored));
     if (response.refusal() == v1::StreamEventsResponse::REFUSAL_UNSPECIFIED) {
@@ -262,7 +276,7 @@ class FakeWorkerService::Service final : public v1::WorkerService::Service {
     State& state = server_.state_;
     int64_t next = batch.events(0).sequence();
     for (const v1::Event& event : batch.events()) {
-      if (event.trial() != batch.events(0).trial() || event.sequence() != next++ ||
+      if (event.sequence() != next++ ||
           (!state.invalid_text.empty() && event.log_line().text() == state.invalid_text)) {
         return v1::StreamEventsResponse::INVALID;
       }
