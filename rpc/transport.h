@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstdlib>
 
+#include "absl/synchronization/mutex.h"
 #include "grpc/grpc.h"
 
 namespace lengthwise::rpc {
@@ -43,9 +44,12 @@ struct Pings {
 // while calls fail fast, so only gRPC's backup poller sees that an attempt has ended, by default
 // every 5 s: each attempt then reached its own deadline before it was seen to have succeeded.
 // $GRPC_CLIENT_CHANNEL_BACKUP_POLL_INTERVAL_MS sets another interval.
+//
+// And it ends Abseil's search for deadlocks at each lock, which Debian's build makes for gRPC's.
 inline void KeepGrpcInitialized() {
   static const bool initialized = [] {
     setenv("GRPC_CLIENT_CHANNEL_BACKUP_POLL_INTERVAL_MS", "100", /*overwrite=*/0);
+    absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
     grpc_init();
     return true;
   }();
