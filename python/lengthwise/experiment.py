@@ -24,6 +24,7 @@ from lengthwise.user_file import user_path
 if TYPE_CHECKING:
     from lengthwise.analyses import Analyses
     from lengthwise.plots.accessor import Plots
+    from lengthwise.plots.data import PlottedExperiment
 
 # After which calling again may help.
 _MAY_PASS = (
@@ -98,8 +99,14 @@ class Experiment(Snapshot[experiment_service_pb2.Experiment]):
         named = {"experiment": self.id, "owner": self.owner, "created": self.create_time}
         return frames.row_html({**named, **asdict(self.counts)})
 
-    def _trials(self) -> list[Trial]:
-        return self.trials()
+    def _trials(self) -> list[experiment_service_pb2.Trial]:
+        return names.list_trials(self._connection, self.name)
+
+    def _plotted(self) -> PlottedExperiment:
+        """For figures and analyses."""
+        from lengthwise.plots import catalogue, data
+
+        return data.PlottedExperiment(self.id, self._trials(), self._connection, catalogue.fetch(self._connection))
 
     @property
     def owner(self) -> str:
@@ -293,7 +300,12 @@ class Experiment(Snapshot[experiment_service_pb2.Experiment]):
 
         "seen_loss" and "unseen_loss" are mean final losses, for tasks that are compared by loss.
         """
-        return frames.trials(self._connection, self.name, self.trials())
+        rows = [
+            [*frames.key(one._message), index, one.state, one.reason, one.attempt, one.worker,
+             *(getattr(one, name) for name in frames.TRIALS[5:11])]
+            for index, one in enumerate(self.trials())
+        ]  # fmt: skip
+        return frames.trials(self._connection, self.name, rows)
 
     def seconds_to_accuracy(self, accuracy: float) -> pandas.DataFrame:
         """One row a trial: "seconds" of training until its mean accuracy on unseen lengths was above `accuracy`, 0 to 1.
@@ -304,7 +316,7 @@ class Experiment(Snapshot[experiment_service_pb2.Experiment]):
         if not 0 <= accuracy <= 1:
             meant = f"{accuracy / 100:g} for {accuracy:g} %" if 1 < accuracy <= 100 else "0.9 for 90 %"
             raise errors.UsageError(f"accuracy: got {accuracy:g}, expected a fraction from 0 to 1, such as {meant}")
-        return frames.seconds_to_accuracy(self._connection, self.name, self.trials(), accuracy)
+        return frames.seconds_to_accuracy(self._connection, self.name, self._trials(), accuracy)
 
     def compare(self, table: str, *, select: str = "") -> pandas.DataFrame:
         """Beside a published table such as "randomized_pe/table_1": one row a cell, measured and published. `select`: choose
@@ -331,7 +343,7 @@ class Experiment(Snapshot[experiment_service_pb2.Experiment]):
         """
         from lengthwise import exports
 
-        subject = exports.Subject(self._message, names.list_trials(self._connection, self.name))
+        subject = exports.Subject(self._message, self._trials())
         return exports.export_and_warn(self._connection, subject, format, user_path(path), force)
 
     def report(

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas
 
@@ -10,9 +10,9 @@ from lengthwise import queries
 from lengthwise._proto import experiment_service_pb2
 from lengthwise.connection import Connection
 from lengthwise.events import accuracy_rows, metrics_of
+from lengthwise.names import label
 
-if TYPE_CHECKING:
-    from lengthwise.trial import Trial
+Trial = experiment_service_pb2.Trial
 
 KEY = ["trial", "task", "network", "encoding", "learning_rate", "weight_seed", "data_seed"]
 LOSSES = ["step", "loss", "accuracy", "gradient_norm", "length", "mean_loss"]
@@ -40,13 +40,16 @@ def row_html(facts: dict[str, Any]) -> str:
     return pandas.DataFrame([{name: "" if value is None else value for name, value in facts.items()}]).to_html(index=False)
 
 
-def _key(trial: Trial) -> list[Any]:
-    return [trial.name, *(getattr(trial, name) for name in KEY[1:])]
+def key(trial: Trial) -> list[Any]:
+    """Its columns KEY."""
+    of = trial.specification
+    names = label(of.task), label(of.network), label(of.encoding)
+    return [trial.name, *names, of.learning_rate, of.weight_seed, of.data_seed]
 
 
 def losses(connection: Connection, name: str, trials: Sequence[Trial], max_points: int) -> pandas.DataFrame:
     """Loss curves. `name` is an experiment or a trial, and `trials` are its trials."""
-    keys = {trial.name: _key(trial) for trial in trials}
+    keys = {trial.name: key(trial) for trial in trials}
     rows: list[list[Any]] = []
     for curve in queries.loss_curves(connection, name, list(keys), max_points):
         points = curve.points
@@ -57,13 +60,13 @@ def losses(connection: Connection, name: str, trials: Sequence[Trial], max_point
 
 def accuracies(connection: Connection, name: str, trials: Sequence[Trial], intervals: bool) -> pandas.DataFrame:
     """Accuracies by length; other metrics have a column each after ACCURACIES. `name` and `trials` as for losses."""
-    keys = {trial.name: (_key(trial), trial.seen_up_to) for trial in trials}
+    keys = {trial.name: (key(trial), trial.specification.evaluation.seen_up_to) for trial in trials}
     found = queries.length_accuracies(connection, name, list(keys), intervals)
     metrics = metrics_of(one.accuracies for one in found)
     rows: list[list[Any]] = []
     for one in found:
-        key, seen_up_to = keys[one.trial]
-        rows += [[*key, *row] for row in accuracy_rows(one.step, one.accuracies, seen_up_to, metrics)]
+        of_trial, seen_up_to = keys[one.trial]
+        rows += [[*of_trial, *row] for row in accuracy_rows(one.step, one.accuracies, seen_up_to, metrics)]
     return pandas.DataFrame(rows, columns=KEY + ACCURACIES + metrics)
 
 
@@ -71,7 +74,7 @@ def seconds_to_accuracy(
     connection: Connection, name: str, all_trials: Sequence[Trial], accuracy: float
 ) -> pandas.DataFrame:
     """One row a trial. `name` as for losses."""
-    found = pandas.DataFrame([_key(trial) for trial in all_trials], columns=KEY)
+    found = pandas.DataFrame([key(trial) for trial in all_trials], columns=KEY)
     measured = queries.length_accuracies(connection, name, [trial.name for trial in all_trials], intervals=True)
     seconds = queries.seconds_to(measured, lambda one: one.HasField("unseen_accuracy") and one.unseen_accuracy > accuracy)
     found["seconds"] = found["trial"].map(seconds).astype(float)
@@ -80,7 +83,7 @@ def seconds_to_accuracy(
 
 def answer_errors(connection: Connection, name: str, trials: Sequence[Trial]) -> pandas.DataFrame:
     """Errors of text answers. A later evaluation replaces an earlier one. `name` and `trials` as for losses."""
-    keys = {trial.name: _key(trial) for trial in trials}
+    keys = {trial.name: key(trial) for trial in trials}
     rows: dict[tuple[str, int], list[Any]] = {}
     for event in queries.analyses(connection, name):
         if not event.HasField("answer_errors") or event.trial not in keys:
@@ -93,25 +96,20 @@ def answer_errors(connection: Connection, name: str, trials: Sequence[Trial]) ->
     return pandas.DataFrame(list(rows.values()), columns=KEY + ANSWER_ERRORS)
 
 
-def _mean_losses(connection: Connection, name: str, all_trials: Sequence[Trial]) -> dict[str, tuple[float | None, ...]]:
+def _mean_losses(connection: Connection, name: str, trials: Sequence[str]) -> dict[str, tuple[float | None, ...]]:
     """Mean final losses over the lengths up to seen_up_to, and over the longer ones, by trial; empty unless the task is
     compared by loss.
     """
     if not queries.summary(connection, name).heading.compared_by_loss:
         return {}
-    measured = queries.length_accuracies(connection, name, [trial.name for trial in all_trials])
+    measured = queries.length_accuracies(connection, name, trials)
     return {one.trial: tuple(queries.mean(one.accuracies, side, True) for side in ("seen", "unseen")) for one in measured}
 
 
-def trials(connection: Connection, name: str, all_trials: Sequence[Trial]) -> pandas.DataFrame:
-    """One row a trial. `name` as for losses."""
-    losses = _mean_losses(connection, name, all_trials)
-    rows = [
-        [*_key(trial), index, trial.state, trial.reason, trial.attempt, trial.worker,
-         *(getattr(trial, name) for name in TRIALS[5:11]), *losses.get(trial.name, (None, None))]
-        for index, trial in enumerate(all_trials)
-    ]  # fmt: skip
-    return pandas.DataFrame(rows, columns=KEY + TRIALS)
+def trials(connection: Connection, name: str, rows: Sequence[Sequence[Any]]) -> pandas.DataFrame:
+    """One row a trial: of each the columns up to "end_time". `name` as for losses."""
+    losses = _mean_losses(connection, name, [row[0] for row in rows])
+    return pandas.DataFrame([[*row, *losses.get(row[0], (None, None))] for row in rows], columns=KEY + TRIALS)
 
 
 def summary(response: experiment_service_pb2.SummarizeExperimentResponse) -> pandas.DataFrame:

@@ -4,7 +4,7 @@ from __future__ import annotations
 import base64
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -77,7 +77,7 @@ class Snapshot(Generic[Message]):
             found = f'client.{type(self).__name__.lower()}("{self._path}")'
             raise UsageError(f"{action} needs the full name: {found}.{action}({arguments})")
 
-    def _trials(self) -> Sequence[Trial]:
+    def _trials(self) -> list[experiment_service_pb2.Trial]:
         raise NotImplementedError
 
     def accuracies(self, intervals: bool = False) -> pandas.DataFrame:
@@ -108,8 +108,8 @@ class Trial(Snapshot[experiment_service_pb2.Trial]):
         names = ["id", "state", *frames.KEY[1:], "seen_accuracy", "unseen_accuracy", "training_seconds"]
         return frames.row_html({name: getattr(self, name) for name in names})
 
-    def _trials(self) -> Sequence[Trial]:
-        return [self]
+    def _trials(self) -> list[experiment_service_pb2.Trial]:
+        return [self._message]
 
     @property
     def state(self) -> str:

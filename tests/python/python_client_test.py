@@ -1,6 +1,8 @@
 """The Python client with the real server."""
+import ast
 import collections
 import contextlib
+import graphlib
 import io
 import json
 import os
@@ -1048,6 +1050,27 @@ class PackageTest(unittest.TestCase):
             cwd=service.SITE, capture_output=True, text=True, check=False,
         )  # fmt: skip
         self.assertEqual(checked.returncode, 0, checked.stdout + checked.stderr)
+
+    def test_imports_make_no_circle(self):
+        """Those for types count, too, but for that of a page, which its parts name."""
+        package = service.SITE / "lengthwise"
+        files = {
+            ".".join(path.relative_to(service.SITE).with_suffix("").parts).removesuffix(".__init__"): path
+            for path in package.rglob("*.py")
+            if "_pb2" not in path.name
+        }
+        imports = {name: set() for name in files}
+        for name, path in files.items():
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.ImportFrom):
+                    imported = {f"{node.module}.{one.name}" for one in node.names}
+                    imports[name] |= {one if one in files else node.module for one in imported} & files.keys() - {name}
+        imports["lengthwise.web.views"].remove("lengthwise.web.pages")
+        self.assertIn("lengthwise.analyses", imports["lengthwise.experiment"])
+        try:
+            graphlib.TopologicalSorter(imports).prepare()
+        except graphlib.CycleError as error:
+            self.fail(" <- ".join(error.args[1]))
 
     def test_has_the_version_of_the_programs(self):
         done = subprocess.run([service.CLIENT, "--version"], capture_output=True, text=True, check=True)

@@ -10,12 +10,10 @@ from lengthwise.analyses import report
 from lengthwise.analyses.trial_sets import subject_of
 from lengthwise.arguments import check_arguments
 from lengthwise.commands import DEFINITIONS
-from lengthwise.plots.data import PlottedExperiment, of_experiments
+from lengthwise.plots.data import Plottable
 
 if TYPE_CHECKING:
     import pandas
-
-    from lengthwise.experiment import Experiment
 
 
 class Analyses:
@@ -25,7 +23,7 @@ class Analyses:
     record if something is missing.
     """
 
-    def __init__(self, experiments: Sequence[Experiment | PlottedExperiment]) -> None:
+    def __init__(self, experiments: Sequence[Plottable]) -> None:
         self._experiments = experiments
 
     if TYPE_CHECKING:
@@ -38,7 +36,8 @@ def _method(analysis: Callable[..., report.AnalysisReport]) -> Callable[..., pan
 
     @functools.wraps(analysis)
     def method(self: Analyses, *given: Any, **options: Any) -> pandas.DataFrame:
-        return analysis(subject_of(of_experiments(self._experiments)), *given, **options).frame()
+        subject = subject_of([one._plotted() for one in self._experiments])
+        return analysis(subject, *given, **options).frame()
 
     method.__signature__ = inspect.signature(analysis).replace(return_annotation="pandas.DataFrame")  # type: ignore[attr-defined]
     return method

@@ -19,8 +19,7 @@ from lengthwise.suggestion import suggestion
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from lengthwise.experiment import Experiment
-    from lengthwise.plots.data import PlottedExperiment
+    from lengthwise.plots.data import Plottable, PlottedExperiment
     from lengthwise.plots.drawing import AxesLike, Size
     from lengthwise.plots.picture import Picture
 
@@ -114,16 +113,12 @@ def check_options(kind: FigureKind, options: Options) -> None:
         raise UsageError(f"--{one.name} is for the figures {', '.join(takers[:-1])} and {takers[-1]}")
 
 
-def describe(
-    name: str, experiments: Sequence[Experiment | PlottedExperiment], options: Options | None = None
-) -> Picture:
+def describe(name: str, experiments: Sequence[Plottable], options: Options | None = None) -> Picture:
     """The figure's contents, before drawing."""
-    from lengthwise.plots import data
-
     kind = find(name)
     chosen = options or Options()
     check_options(kind, chosen)
-    plotted = data.of_experiments(experiments)
+    plotted = [one._plotted() for one in experiments]
     if chosen.select:
         plotted = [replace(one, select=chosen.select) for one in plotted]
     return kind.picture(plotted, chosen)
@@ -131,7 +126,7 @@ def describe(
 
 def draw(
     name: str,
-    experiments: Sequence[Experiment | PlottedExperiment],
+    experiments: Sequence[Plottable],
     options: Options | None = None,
     axes: AxesLike | None = None,
     *,

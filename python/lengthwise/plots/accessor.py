@@ -10,14 +10,13 @@ from lengthwise.arguments import check_arguments
 from lengthwise.errors import UsageError
 from lengthwise.given_specification import python_value
 from lengthwise.names import one_or_several
-from lengthwise.plots.data import PlottedExperiment, TrialFilter, keep, of_experiments
+from lengthwise.plots.data import Plottable, PlottedExperiment, TrialFilter, keep
 from lengthwise.plots.options import OPTIONS, Options, describe_options
 from lengthwise.suggestion import suggestion
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from lengthwise.experiment import Experiment
     from lengthwise.plots.drawing import AxesLike
 
 
@@ -27,7 +26,7 @@ class Plots:
     the next; `experiment.refresh()` has them read again.
     """
 
-    def __init__(self, experiment: Experiment | Sequence[Experiment]) -> None:
+    def __init__(self, experiment: Plottable | Sequence[Plottable]) -> None:
         self._experiments = [experiment] if not isinstance(experiment, Sequence) else list(experiment)
         self._plotted: list[PlottedExperiment] | None = None
 
@@ -71,7 +70,7 @@ class Plots:
                 raise UsageError(f'unknown option "{option}"{suggestion(option, accepted)}')
         checked = Options(**options)
         if self._plotted is None:
-            self._plotted = of_experiments(self._experiments)
+            self._plotted = [one._plotted() for one in self._experiments]
         chosen = self._plotted
         rates = [python_value(one) for one in (learning_rates if isinstance(learning_rates, Iterable) else [learning_rates])]
         filter = TrialFilter(one_or_several(tasks), one_or_several(networks), one_or_several(encodings), rates)

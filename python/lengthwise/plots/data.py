@@ -1,9 +1,9 @@
 """Reads figures' data from the server, in few calls, each made when a figure first needs its answer."""
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import Protocol, TypeVar
 
 from lengthwise import names, queries
 from lengthwise._proto import event_pb2, experiment_service_pb2
@@ -16,9 +16,6 @@ from lengthwise.plots.catalogue import Catalogue
 from lengthwise.queries import Evaluation, LossCurve
 from lengthwise.rendering import format_exact
 from lengthwise.suggestion import suggestion
-
-if TYPE_CHECKING:
-    from lengthwise.experiment import Experiment
 
 Trial = experiment_service_pb2.Trial
 T = TypeVar("T")
@@ -37,6 +34,12 @@ class TrialFilter:
     learning_rates: Sequence[float] = ()
     # By id, the beginning of one, or index.
     trials: Sequence[str] = ()
+
+
+class Plottable(Protocol):
+    """An experiment of the client, or one that figures read already."""
+
+    def _plotted(self) -> PlottedExperiment: ...
 
 
 @dataclass(eq=False)
@@ -69,6 +72,9 @@ class PlottedExperiment:
     @property
     def full_name(self) -> str:
         return f"experiments/{self.name}"
+
+    def _plotted(self) -> PlottedExperiment:
+        return self
 
     def copy(self) -> PlottedExperiment:
         """To leave trials out of; what has been read is shared."""
@@ -139,22 +145,6 @@ class PlottedExperiment:
             "recorded",
             lambda server: [event for event in queries.analyses(server, self.query_name) if event.trial in names],
         )
-
-
-def of_experiments(experiments: Iterable[Experiment | PlottedExperiment]) -> list[PlottedExperiment]:
-    """Wraps the client's experiments for figures. Wrapped ones are returned as they are, with their cached answers."""
-    plotted: list[PlottedExperiment] = []
-    for experiment in experiments:
-        if isinstance(experiment, PlottedExperiment):
-            plotted.append(experiment)
-            continue
-        connection = experiment._connection
-        plotted.append(
-            PlottedExperiment(
-                experiment.id, names.list_trials(connection, experiment.name), connection, catalogue.fetch(connection)
-            )
-        )
-    return plotted
 
 
 def fetch(
