@@ -2,6 +2,13 @@
 
 #include <cstdint>
 #include <limits>
+#include <map>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
+#include "prometheus/metric_type.h"
 
 namespace lengthwise::monitoring {
 namespace {
@@ -16,14 +23,28 @@ ClientMetric& AddMetric(const Labels& labels, MetricFamily& family) {
   return metric;
 }
 
+// The rows "| `name` | type | labels | meaning |" of the page, by name.
+std::map<std::string, MetricFamily> ReadPage() {
+  std::map<std::string, MetricFamily> families;
+  for (absl::string_view line : absl::StrSplit(kMetricsPage, '\n')) {
+    if (!absl::ConsumePrefix(&line, "| `")) continue;
+    const std::vector<std::string> cells = absl::StrSplit(line, '|');
+    const std::string name(absl::StripSuffix(cells[0], "` "));
+    const std::string help = cells[3].substr(0, cells[3].find(". "));
+    families[name] = {.name = name,
+                      .help = std::string(absl::StripAsciiWhitespace(help)),
+                      .type = cells[1] == " counter "     ? MetricType::Counter
+                              : cells[1] == " histogram " ? MetricType::Histogram
+                                                          : MetricType::Gauge};
+  }
+  return families;
+}
+
 }  // namespace
 
-MetricFamily MakeFamily(const char* name, MetricType type, const char* help) {
-  MetricFamily family;
-  family.name = name;
-  family.type = type;
-  family.help = help;
-  return family;
+MetricFamily MakeFamily(const std::string& name) {
+  static const auto& families = *new std::map<std::string, MetricFamily>(ReadPage());
+  return families.at(name);
 }
 
 void AddValue(const Labels& labels, double value, MetricFamily& family) {

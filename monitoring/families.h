@@ -10,7 +10,6 @@
 #include "absl/types/span.h"
 #include "monitoring/samples.h"
 #include "prometheus/metric_family.h"
-#include "prometheus/metric_type.h"
 #include "proto/worker_service.pb.h"
 
 namespace lengthwise::monitoring {
@@ -20,9 +19,12 @@ using Families = std::vector<prometheus::MetricFamily>;
 // Reads families for a scrape.
 using Source = std::function<Families()>;
 
-// Returns a family without a series. Its name, type and help are exported nonetheless.
-prometheus::MetricFamily MakeFamily(const char* name, prometheus::MetricType type,
-                                    const char* help);
+// METRICS.md, whose tables have every metric.
+extern const char kMetricsPage[];
+
+// Returns a family without a series. Its name is exported nonetheless, with the type that
+// METRICS.md gives it and, as help, the first sentence of its meaning.
+prometheus::MetricFamily MakeFamily(const std::string& name);
 
 // Adds a series to a counter or gauge family.
 void AddValue(const Labels& labels, double value, prometheus::MetricFamily& family);

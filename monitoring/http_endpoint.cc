@@ -25,7 +25,6 @@ namespace lengthwise::monitoring {
 namespace {
 
 using prometheus::MetricFamily;
-using prometheus::MetricType;
 using std::chrono::steady_clock;
 
 // Far more than Prometheus sends.
@@ -40,25 +39,19 @@ constexpr std::chrono::seconds kFarewell{1};
 Families ProcessMetrics() {
   const platform::ProcessUsage usage = platform::ReadProcessUsage();
   Families families;
-  const auto add = [&](const char* name, MetricType type, const char* help, double value) {
-    AddValue({}, value, families.emplace_back(MakeFamily(name, type, help)));
+  const auto add = [&](const char* name, double value) {
+    AddValue({}, value, families.emplace_back(MakeFamily(name)));
   };
-  add("process_cpu_seconds_total", MetricType::Counter, "User and system CPU time, in seconds.",
-      usage.cpu_seconds);
-  add("process_resident_memory_bytes", MetricType::Gauge, "Resident memory, in bytes.",
-      static_cast<double>(usage.resident_bytes));
-  add("process_start_time_seconds", MetricType::Gauge,
-      "Start time of the process, in seconds since 1970.", usage.start_time_seconds);
-  add("process_open_fds", MetricType::Gauge, "Open file descriptors.",
-      static_cast<double>(usage.open_files));
-  add("process_max_fds", MetricType::Gauge, "Limit of open file descriptors.",
-      static_cast<double>(usage.max_open_files));
+  add("process_cpu_seconds_total", usage.cpu_seconds);
+  add("process_resident_memory_bytes", static_cast<double>(usage.resident_bytes));
+  add("process_start_time_seconds", usage.start_time_seconds);
+  add("process_open_fds", static_cast<double>(usage.open_files));
+  add("process_max_fds", static_cast<double>(usage.max_open_files));
   return families;
 }
 
 Families BuildInfo(const std::string& program) {
-  MetricFamily family = MakeFamily("lengthwise_build_info", MetricType::Gauge,
-                                   "Always 1; labels identify the program and its build.");
+  MetricFamily family = MakeFamily("lengthwise_build_info");
   AddValue({{"program", program},
             {"version", platform::kVersion},
             {"revision", platform::kSourceRevision}},

@@ -77,8 +77,8 @@ TEST(HttpEndpoint, UnfinishedRequestsDoNotBlockScrapes) {
 
 // More than a socket's buffers hold.
 Families LargeMetrics() {
-  const std::string help(4 << 20, 'x');
-  auto family = MakeFamily("large", prometheus::MetricType::Gauge, help.c_str());
+  prometheus::MetricFamily family = MakeFamily("process_open_fds");
+  family.help = std::string(4 << 20, 'x');
   AddValue({}, 1, family);
   return {family};
 }
@@ -90,11 +90,11 @@ TEST(HttpEndpoint, SlowReadersDoNotBlockOtherAddresses) {
   for (size_t i = 0; i < HttpEndpoint::kMostOfAnAddress; ++i) {
     slow.push_back(Connect(endpoint->address(), request, "127.0.0.2"));
   }
-  EXPECT_THAT(Scrape(endpoint->address()), HasSubstr("\nlarge 1\n"));
+  EXPECT_THAT(Scrape(endpoint->address()), HasSubstr("\nprocess_open_fds 1\n"));
   // One more of the same address would wait for them.
   const platform::Descriptor refused = Connect(endpoint->address(), "", "127.0.0.2");
   EXPECT_EQ(ReadAll(refused), "");
-  EXPECT_THAT(ReadAll(slow.front()), HasSubstr("\nlarge 1\n"));
+  EXPECT_THAT(ReadAll(slow.front()), HasSubstr("\nprocess_open_fds 1\n"));
 }
 
 TEST(HttpEndpoint, AnswersWithTheStatusOfTheRequest) {

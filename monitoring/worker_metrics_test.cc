@@ -5,6 +5,7 @@
 #include "gtest/gtest.h"
 #include "monitoring/families.h"
 #include "monitoring/samples.h"
+#include "prometheus/metric_type.h"
 #include "prometheus/text_serializer.h"
 
 namespace lengthwise::monitoring {
@@ -15,6 +16,16 @@ using ::testing::Not;
 
 std::string Text(const std::vector<WorkerSample>& workers) {
   return prometheus::TextSerializer().Serialize(WorkerMetrics(workers));
+}
+
+TEST(MakeFamily, HasTheTypeAndTheFirstSentenceOfThePage) {
+  const auto counter = MakeFamily("lengthwise_worker_checkpoint_bytes_total");
+  EXPECT_EQ(counter.type, prometheus::MetricType::Counter);
+  EXPECT_EQ(counter.help, "Bytes of checkpoints written; they are uploaded to the server");
+  const auto gauge = MakeFamily("lengthwise_leases");
+  EXPECT_EQ(gauge.type, prometheus::MetricType::Gauge);
+  EXPECT_EQ(gauge.help, "Packs leased to workers") << "the page has more sentences";
+  EXPECT_EQ(MakeFamily("lengthwise_lease_trials").type, prometheus::MetricType::Histogram);
 }
 
 TEST(WorkerMetrics, ExportAWorkersMeasurements) {

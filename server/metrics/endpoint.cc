@@ -21,13 +21,11 @@ using monitoring::AddValue;
 using monitoring::Families;
 using monitoring::MakeFamily;
 using prometheus::MetricFamily;
-using prometheus::MetricType;
 
 // The audit log's line counts.
 Families AuditMetrics(const AuditLog& log) {
   const AuditLog::Counts counts = log.counts();
-  MetricFamily lines = MakeFamily("lengthwise_audit_lines_total", MetricType::Counter,
-                                  "Audit log lines, by result.");
+  MetricFamily lines = MakeFamily("lengthwise_audit_lines_total");
   const auto add = [&](const char* result, int64_t count) {
     AddValue({{"result", result}}, static_cast<double>(count), lines);
   };
@@ -62,11 +60,7 @@ std::map<v1::Role, int64_t> FirstExpiries(TokenStore& store) {
 
 // When tokens expire.
 Families TokenMetrics(TokenStore& tokens) {
-  MetricFamily family =
-      MakeFamily("lengthwise_token_expiry_timestamp_seconds", MetricType::Gauge,
-                 "Earliest time at which a principal loses its last valid token of this role, or "
-                 "has lost it "
-                 "in the last seven days, in seconds since 1970; 0 if there is no such token.");
+  MetricFamily family = MakeFamily("lengthwise_token_expiry_timestamp_seconds");
   std::map<v1::Role, int64_t> expiries = FirstExpiries(tokens);
   for (const v1::Role role : kRoles) {
     AddValue({{"role", RoleName(role)}}, static_cast<double>(expiries[role]), family);
@@ -76,10 +70,7 @@ Families TokenMetrics(TokenStore& tokens) {
 
 // When the certificates of the API's port expire. `files` may be null.
 Families CertificateMetrics(const CertificateFiles* files) {
-  MetricFamily expiry = MakeFamily(
-      "lengthwise_certificate_expiry_timestamp_seconds", MetricType::Gauge,
-      "Time at which the first certificate of the file in force expires, in seconds since 1970; "
-      "0 if there is no such file.");
+  MetricFamily expiry = MakeFamily("lengthwise_certificate_expiry_timestamp_seconds");
   const auto add = [&](const char* certificate, absl::Time time) {
     const int64_t seconds = time == absl::InfiniteFuture() ? 0 : absl::ToUnixSeconds(time);
     AddValue({{"certificate", certificate}}, static_cast<double>(seconds), expiry);
@@ -87,10 +78,7 @@ Families CertificateMetrics(const CertificateFiles* files) {
   const auto expiries = files == nullptr ? CertificateFiles::Expiries() : files->expiries();
   add("server", expiries.server);
   add("client_authority", expiries.client_authority);
-  MetricFamily unusable = MakeFamily(
-      "lengthwise_certificate_files_unusable", MetricType::Gauge,
-      "1 if the files of certificates have changed and cannot be used, so that the old ones stay "
-      "in force; else 0.");
+  MetricFamily unusable = MakeFamily("lengthwise_certificate_files_unusable");
   AddValue({}, files == nullptr || files->usable() ? 0 : 1, unusable);
   return {std::move(expiry), std::move(unusable)};
 }
@@ -98,12 +86,9 @@ Families CertificateMetrics(const CertificateFiles* files) {
 // The watchers' lag behind the event log.
 Families StreamMetrics(OpenStreams& streams) {
   const OpenStreams::Lags lags = streams.ReadLags(absl::Now());
-  MetricFamily lag = MakeFamily("lengthwise_watcher_lag_seconds", MetricType::Gauge,
-                                "Lag of the slowest watcher, in seconds; 0 when all watchers are "
-                                "up to date.");
+  MetricFamily lag = MakeFamily("lengthwise_watcher_lag_seconds");
   AddValue({}, absl::ToDoubleSeconds(lags.longest), lag);
-  MetricFamily behind =
-      MakeFamily("lengthwise_watchers_behind", MetricType::Gauge, "Watchers with unsent events.");
+  MetricFamily behind = MakeFamily("lengthwise_watchers_behind");
   AddValue({}, static_cast<double>(lags.behind), behind);
   return {std::move(lag), std::move(behind)};
 }

@@ -4,6 +4,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/strip.h"
+#include "monitoring/families.h"
 #include "server/security/authorization.h"
 
 namespace lengthwise::server {
@@ -66,11 +67,11 @@ class Factory final : public grpc::experimental::ServerInterceptorFactoryInterfa
 RpcMetrics::RpcMetrics(prometheus::Registry& registry)
     : seconds_(prometheus::BuildHistogram()
                    .Name("lengthwise_rpc_seconds")
-                   .Help("Duration of calls from start to status, by method and status code.")
+                   .Help(monitoring::MakeFamily("lengthwise_rpc_seconds").help)
                    .Register(registry)),
       open_streams_(prometheus::BuildGauge()
                         .Name("lengthwise_rpc_open_streams")
-                        .Help("Open streaming calls, by method.")
+                        .Help(monitoring::MakeFamily("lengthwise_rpc_open_streams").help)
                         .Register(registry)) {}
 
 void RpcMetrics::Observe(absl::string_view method, grpc::StatusCode code, double seconds) {
