@@ -66,9 +66,9 @@ absl::StatusOr<int> List(Program& program, size_t limit, const std::string& owne
                {.header = "description", .shrinks_to = 10}});
   for (const v1::Experiment& experiment : experiments) {
     const v1::TrialCounts& counts = experiment.trials();
-    const Paint paint = counts.failed() > 0                       ? Paint::kRed
-                        : counts.running() + counts.queued() == 0 ? Paint::kGreen
-                                                                  : Paint::kCyan;
+    const Paint paint = counts.failed() > 0          ? Paint::kRed
+                        : UnendedTrials(counts) == 0 ? Paint::kGreen
+                                                     : Paint::kCyan;
     table.AddRow(
         {Table::Cell(ShortName(experiment.name()), Paint::kBold),
          FormatAge(absl::Now() - absl::FromUnixSeconds(experiment.create_time().seconds())),
