@@ -257,17 +257,13 @@ absl::Status AtomicFile::Append(absl::string_view data) {
 }
 
 absl::Status AtomicFile::Commit() {
-  RETURN_IF_ERROR(Sync());
-  RETURN_IF_ERROR(Rename());
+  RETURN_IF_ERROR(Place());
   return SyncDirectory(DirectoryOf(path_));
 }
 
-absl::Status AtomicFile::Sync() {
+absl::Status AtomicFile::Place() {
   LENGTHWISE_FAILPOINT_OR_RETURN("file.sync.before");
-  return fsync(descriptor_.get()) == 0 ? absl::OkStatus() : FileError(errno, "sync", path_);
-}
-
-absl::Status AtomicFile::Rename() {
+  if (fsync(descriptor_.get()) != 0) return FileError(errno, "sync", path_);
   LENGTHWISE_FAILPOINT_OR_RETURN("file.rename.before");
   if (rename(temporary_.c_str(), path_.c_str()) != 0) return FileError(errno, "rename", path_);
   LENGTHWISE_FAILPOINT("file.rename.after");
@@ -312,8 +308,7 @@ absl::Status CopyFile(const std::string& from, const std::string& to,
     return written.ok();
   }));
   RETURN_IF_ERROR(written);
-  RETURN_IF_ERROR(copy->Sync());
-  return copy->Rename();
+  return copy->Place();
 }
 
 absl::Status LinkOrCopyFile(const std::string& from, const std::string& to) {

@@ -86,10 +86,8 @@ class AtomicFile {
 
   absl::Status Append(absl::string_view data);
   absl::Status Commit();
-  // The steps of Commit, for files whose directory is synced later: makes the bytes durable, and
-  // then gives the file its name, which SyncDirectory makes durable.
-  absl::Status Sync();
-  absl::Status Rename();
+  // Commit for files whose directory is synced later (SyncDirectory), which makes the name durable.
+  absl::Status Place();
 
  private:
   AtomicFile(Descriptor descriptor, std::string path, std::string temporary);
