@@ -8,6 +8,7 @@ import subprocess
 import unittest
 
 import service
+import warm
 from service import Numbers
 
 import numpy
@@ -23,6 +24,7 @@ class ExportTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.server = service.Server()
+        cls.environment = warm.environment(cls)
         cls.client = service.lengthwise.Client(cls.server.address)
         cls.experiment = cls.client.submit(service.specification("sort"))
         worker = service.Worker(cls.server)
@@ -38,7 +40,7 @@ class ExportTest(unittest.TestCase):
     def run_client(self, *arguments):
         return subprocess.run(
             [service.CLIENT, *arguments, "--server", self.server.address],
-            capture_output=True, text=True, env=service.ENVIRONMENT, check=False,
+            capture_output=True, text=True, env=self.environment, check=False,
         )  # fmt: skip
 
     def export(self, name, form, suffix=""):

@@ -5,7 +5,6 @@ import json
 import pathlib
 import re
 import subprocess
-import sys
 import unittest
 import xml.etree.ElementTree as ElementTree
 
@@ -51,8 +50,17 @@ class PlotCase(unittest.TestCase):
     def setUp(self):
         self.directory = service.new_directory()
 
+
+class PlotTest(PlotCase):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.environment = warm.environment(cls)
+
     def plot(self, *arguments, server=None, environment=None):
-        variables = {**service.ENVIRONMENT, "LENGTHWISE_SERVER": server or self.server.address, **(environment or {})}
+        """With `environment`, a new Python runs it."""
+        variables = service.ENVIRONMENT | environment if environment else self.environment
+        variables = {**variables, "LENGTHWISE_SERVER": server or self.server.address}
         return subprocess.run(
             [pathlib.Path(CLIENT).resolve(), "plot", *arguments], env=variables, cwd=self.directory, capture_output=True,
             text=True, timeout=service.DEADLINE,
@@ -69,8 +77,6 @@ class PlotCase(unittest.TestCase):
         self.assertEqual(done.stderr.count("\n"), 1, done)
         return done.stderr
 
-
-class PlotTest(PlotCase):
     def test_help_lists_the_figures_of_the_package(self):
         listed = dict(re.findall(r"^ {4}(\w+) +(.+)$", self.output("--help").partition("Figures:\n")[2], re.MULTILINE))
         self.assertEqual(listed, {name: kind.description for name, kind in plots.FIGURES.items()})
@@ -182,13 +188,9 @@ class PlotTest(PlotCase):
             "noise_average": "Average accuracy under noise: tiny-1",
             "attention_matrix": "Similarity of attention: tiny-1",
         }
-        program = self.directory / "python"
-        warmed = warm.start(sys.executable, service.ROOT, program, service.ENVIRONMENT | warm.SETTINGS, warm.OF_COMMANDS)
-        self.addCleanup(warmed.wait)
-        self.addCleanup(warmed.kill)
         for figure, title in text.items():
             with self.subTest(figure=figure):
-                self.output("tiny", "--figure", figure, "-o", "a.svg", environment={"LENGTHWISE_PYTHON": str(program)})
+                self.output("tiny", "--figure", figure, "-o", "a.svg")
                 self.assertIn(title, svg_texts(self.directory / "a.svg"))
         self.output("tiny", "--figure", "attention_similarity", "--reference", "none", "-o", "a.svg")
         self.assertIn("Attention beside none: tiny-1", svg_texts(self.directory / "a.svg"))

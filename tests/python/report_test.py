@@ -19,6 +19,7 @@ import grpc
 import numpy
 import served
 import service
+import warm
 from fake_server import FakeServer
 from lengthwise import browser, comparison, printable, published, report, user_file
 from lengthwise._proto import catalogue_service_pb2, event_pb2, experiment_service_pb2, specification_pb2
@@ -449,6 +450,7 @@ class ReportOfServerTest(TestOfHtml):
     @classmethod
     def setUpClass(cls):
         cls.server = service.Server()
+        cls.environment = warm.environment(cls)
         cls.client = lengthwise.Client(cls.server.address)
         worker = service.Worker(cls.server)
         evaluation = service.specification("")["evaluation"]
@@ -468,7 +470,7 @@ class ReportOfServerTest(TestOfHtml):
         cls.server.kill()
 
     def run_program(self, *arguments, directory=None, **environment):
-        variables = {**service.ENVIRONMENT, "LENGTHWISE_SERVER": self.server.address, **environment}
+        variables = {**self.environment, "LENGTHWISE_SERVER": self.server.address, **environment}
         return subprocess.run(
             [pathlib.Path(CLIENT).resolve(), "report", *arguments], env=variables, cwd=directory or service.new_directory(),
             capture_output=True, text=True, timeout=service.DEADLINE,

@@ -1,7 +1,9 @@
 """Starts a Python that has imported what a test's many processes need, and stands for it."""
 import pathlib
 import subprocess
+import sys
 import time
+import unittest
 
 SCRIPT = "models/python_network/testing/warm_python.py"
 TORCH = ["torch"]
@@ -26,3 +28,14 @@ def start(
             return None
         time.sleep(0.01)
     return process
+
+
+def environment(case: type[unittest.TestCase]) -> dict[str, str]:
+    """The environment in which a copy of a Python with their imports runs the commands, until the tests of `case` end."""
+    import service  # installs the package; run_documented.py has its own
+
+    program = service.new_directory() / "python"
+    process = start(sys.executable, service.ROOT, program, service.ENVIRONMENT | SETTINGS, OF_COMMANDS)
+    case.addClassCleanup(process.wait)
+    case.addClassCleanup(process.kill)
+    return service.ENVIRONMENT | {"LENGTHWISE_PYTHON": str(program)}
