@@ -20,7 +20,7 @@ Simulation::Options OptionsOf(uint64_t seed, int64_t events) {
 }
 
 TEST(SimulationTest, MillionsOfEventsKeepThePromise) {
-  constexpr int64_t kEvents = 2'500'000;
+  constexpr int64_t kEvents = 2'000'000;
   constexpr int64_t kEventsOfASeed = 100'000;
   int64_t events = 0, successes = 0, retries = 0, preemptions = 0, splits = 0, expiries = 0;
   int64_t alone = 0, condemned = 0, offered_again = 0;
@@ -60,7 +60,7 @@ TEST(SimulationTest, MillionsOfEventsKeepThePromise) {
 }
 
 TEST(SimulationTest, LargeFleetWithWallTimeStormsKeepsThePromise) {
-  Simulation::Options options = OptionsOf(7, 2'000'000);
+  Simulation::Options options = OptionsOf(7, 1'000'000);
   options.workers = 1000;
   options.storms = true;
   Simulation simulation(options);
