@@ -256,10 +256,11 @@ TEST_F(SlurmTest, FleetTrainsAModule) {
         return Submit(
             server, absl::StrReplaceAll(kSpecification,
                                         {{"{name: encoder, blocks: 1, heads: 2, d_model: 16}",
-                                          end_to_end::UploadModule(server)},
+                                          end_to_end::UploadModule(server, /*seconds=*/0.02)},
                                          {"[none, sin_cos]",
                                           "[own, {name: own, randomized: true, max_position: 64}]"},
-                                         {"steps: 12000", "steps: 6000"}}));
+                                         {"steps: 12000", "steps: 1000"},
+                                         {"report_every_steps: 50", "report_every_steps: 5"}}));
       },
       flags);
 }
