@@ -77,6 +77,13 @@ evaluation:
   attention_lengths: [2]
 )";
 
+// The specification above, with the first `trials` of its encodings alone.
+std::string CrashSpecification(int trials) {
+  std::string specification = kCrashSpecification;
+  const size_t rest = specification.find(trials == 1 ? "  - {name: relative" : "  - name: formula");
+  return specification.erase(rest, specification.find("learning_rates") - rest);
+}
+
 // Reads the whole history as a late watcher.
 std::vector<v1::Event> ReadAll(Server& server, const std::string& experiment) {
   Watcher watcher(server, experiment);
@@ -135,7 +142,7 @@ std::string SubmitExamples(Server& server) {
 
   EXPECT_EQ(Upload(server, text), loaded->train_sha256);
 
-  std::string specification = kCrashSpecification;
+  std::string specification = CrashSpecification(1);
   const std::string built_in = "tasks: bucket_sort";
   specification.replace(specification.find(built_in), built_in.size(),
                         "tasks: {name: examples, train: examples.jsonl, held_out: 0.2, "
@@ -165,12 +172,12 @@ std::string SubmitModules(Server& server) {
            {"  attention_lengths: [12]\n", ""}}));
 }
 
-// Expects an experiment of three trials with 1,200 steps each. `flags` are the workers', as of
+// Expects an experiment of `trials` trials with 1,200 steps each. `flags` are the workers', as of
 // ModuleFlags.
 void ExpectKillsLeaveTheUndisturbedHistory(const std::string& directory,
                                            const std::function<std::string(Server&)>& submit,
-                                           const std::vector<std::string>& flags = {},
-                                           size_t attention_maps = 3) {
+                                           int trials, size_t attention_maps,
+                                           const std::vector<std::string>& flags = {}) {
   std::vector<std::string> server_flags = flags;
   server_flags.resize(std::min<size_t>(flags.size(), 1));
   Server undisturbed(directory + "/undisturbed", absl::Seconds(60), server_flags);
@@ -179,8 +186,8 @@ void ExpectKillsLeaveTheUndisturbedHistory(const std::string& directory,
   const std::string expected_name = submit(undisturbed);
   const std::vector<v1::Event> expected_events = ReadAll(undisturbed, expected_name);
   const History expected = Fold(expected_events);
-  EXPECT_EQ(Get(undisturbed, expected_name).trials().succeeded(), 3);
-  ASSERT_EQ(expected.loss_curves.size(), 3U);
+  EXPECT_EQ(Get(undisturbed, expected_name).trials().succeeded(), trials);
+  ASSERT_EQ(expected.loss_curves.size(), static_cast<size_t>(trials));
   // Steps 7, 14, ..., 1197 and the last one.
   v1::TrainingPoints points;
   ASSERT_TRUE(points.ParseFromString(expected.loss_curves.begin()->second));
@@ -211,7 +218,7 @@ void ExpectKillsLeaveTheUndisturbedHistory(const std::string& directory,
   disturbed.Start();
 
   EXPECT_FALSE(watcher.WatchUntil([](const v1::Event&) { return false; }));
-  EXPECT_EQ(Get(disturbed, name).trials().succeeded(), 3);
+  EXPECT_EQ(Get(disturbed, name).trials().succeeded(), trials);
 
   // The disturbance took place, and training resumed from a checkpoint.
   int64_t resumed_from = 0;
@@ -242,13 +249,15 @@ void ExpectKillsLeaveTheUndisturbedHistory(const std::string& directory,
 
 TEST(CrashTest, KillsLeaveTheUndisturbedHistory) {
   ExpectKillsLeaveTheUndisturbedHistory(
-      ::testing::TempDir(), [](Server& server) { return Submit(server, kCrashSpecification); });
+      ::testing::TempDir(), [](Server& server) { return Submit(server, kCrashSpecification); },
+      /*trials=*/3, /*attention_maps=*/3);
 }
 
 TEST(CrashTest, KillsWithExamplesLeaveTheUndisturbedHistory) {
   // The workers' cache of files.
   setenv("XDG_CACHE_HOME", ::testing::TempDir().c_str(), 1);
-  ExpectKillsLeaveTheUndisturbedHistory(::testing::TempDir() + "/examples", SubmitExamples);
+  ExpectKillsLeaveTheUndisturbedHistory(::testing::TempDir() + "/examples", SubmitExamples,
+                                        /*trials=*/1, /*attention_maps=*/1);
 }
 
 // The worker's death ends the process that computes the module.
@@ -256,8 +265,8 @@ TEST(CrashTest, KillsWithModulesLeaveTheUndisturbedHistory) {
   const std::vector<std::string> flags = ModuleFlags();
   if (flags.empty()) GTEST_SKIP() << "no Python here has PyTorch";
   setenv("XDG_CACHE_HOME", ::testing::TempDir().c_str(), 1);
-  ExpectKillsLeaveTheUndisturbedHistory(::testing::TempDir() + "/modules", SubmitModules, flags,
-                                        /*attention_maps=*/0);
+  ExpectKillsLeaveTheUndisturbedHistory(::testing::TempDir() + "/modules", SubmitModules,
+                                        /*trials=*/3, /*attention_maps=*/0, flags);
 }
 
 TEST(CrashTest, KilledLanguageModelHasTheUndisturbedHistory) {
@@ -313,7 +322,8 @@ TEST(CrashTest, WorkerAndWatcherFollowAFailover) {
   server.Start();
   const std::string addresses = "localhost" + port + ",127.0.0.2" + port;
   auto worker = StartWorkerFor(addresses, directory);
-  const std::string name = Submit(server, kCrashSpecification);
+  const std::string specification = CrashSpecification(2);
+  const std::string name = Submit(server, specification);
   Result watched;
   std::thread user([&] {
     watched = RunProgram({kClient, "watch", name, "--server", addresses}, directory + "/watch.log",
@@ -330,10 +340,10 @@ TEST(CrashTest, WorkerAndWatcherFollowAFailover) {
   EXPECT_FALSE(watcher.WatchUntil([](const v1::Event&) { return false; }));
   user.join();
   EXPECT_EQ(watched.code, 0) << watched.output;
-  EXPECT_EQ(Get(server, name).trials().succeeded(), 3);
-  EXPECT_EQ(StartsOf(watcher.events()), std::vector<int64_t>({0, 0, 0}))
+  EXPECT_EQ(Get(server, name).trials().succeeded(), 2);
+  EXPECT_EQ(StartsOf(watcher.events()), std::vector<int64_t>({0, 0}))
       << "the worker kept its leases through the failover";
-  EXPECT_TRUE(Fold(watcher.events()) == Fold(ReadAll(server, Submit(server, kCrashSpecification))))
+  EXPECT_TRUE(Fold(watcher.events()) == Fold(ReadAll(server, Submit(server, specification))))
       << "the history of a run without a failover";
 }
 
@@ -342,7 +352,7 @@ TEST(CrashTest, LateWatcherSeesTheSameEvents) {
   Server server(directory, absl::Seconds(60));
   server.Start();
   auto worker = StartWorker(server, directory);
-  const std::string name = Submit(server, kCrashSpecification);
+  const std::string name = Submit(server, CrashSpecification(1));
   Watcher first(server, name);
   Watcher second(server, name);
   // The first watcher leaves and rejoins in the middle.

@@ -25,7 +25,7 @@ using ::testing::HasSubstr;
 
 constexpr int64_t kSteps = 6000;
 
-std::string SlowTrial(const std::string& name, double learning_rate) {
+std::string SlowTrial(const std::string& name, double learning_rate, int64_t steps = kSteps) {
   return absl::StrCat("name: ", name,
                       "\ntasks: bucket_sort\n"
                       "networks: {name: encoder, blocks: 1, heads: 2, d_model: 16}\n"
@@ -34,7 +34,7 @@ std::string SlowTrial(const std::string& name, double learning_rate) {
                       learning_rate,
                       "\nseeds: 0\n"
                       "training: {steps: ",
-                      kSteps,
+                      steps,
                       ", batch_size: 8, lengths: {min: 1, max: 10}, report_every_steps: 1,\n"
                       "           checkpoint_every_steps: 500}\n"
                       "evaluation: {lengths: [5, 10], sequences: 16}\n");
@@ -74,18 +74,21 @@ int64_t SpooledBytes(pid_t process) {
   return bytes;
 }
 
-// `flags` are the worker's, as of ModuleFlags: with some, the trial has a user's module.
+// `flags` are the worker's, as of ModuleFlags: with some, the trial has a user's module. The events
+// of `steps` steps fill the worker's memory twice.
 void ExpectTrainingThroughAnOutage(const std::string& directory,
-                                   const std::vector<std::string>& flags) {
+                                   const std::vector<std::string>& flags, int64_t steps) {
+  const int64_t buffer_bytes = 8 * steps;
   const std::string spool = directory + "/cache/spool";
   std::vector<std::string> server_flags = flags, worker_flags = flags;
   server_flags.resize(std::min<size_t>(flags.size(), 1));
   Server server(directory, absl::Seconds(60), server_flags);
   server.Start();
-  worker_flags.insert(worker_flags.end(), {"--buffer_bytes", "60000", "--spool_dir", spool,
-                                           "--data_cache_dir", directory + "/cache/data"});
+  worker_flags.insert(worker_flags.end(),
+                      {"--buffer_bytes", absl::StrCat(buffer_bytes), "--spool_dir", spool,
+                       "--data_cache_dir", directory + "/cache/data"});
   const auto worker = StartWorker(server, directory, kWorker, worker_flags);
-  std::string specification = SlowTrial("outage", 0.001);
+  std::string specification = SlowTrial("outage", 0.001, steps);
   if (!flags.empty()) {
     specification = absl::StrReplaceAll(
         specification, {{"{name: encoder, blocks: 1, heads: 2, d_model: 16}", UploadModule(server)},
@@ -97,7 +100,7 @@ void ExpectTrainingThroughAnOutage(const std::string& directory,
   server.Kill();
   // Memory fills up soon. Events on disk prove training without the server.
   const absl::Time deadline = absl::Now() + kDeadline;
-  while (SpooledBytes(worker->pid()) < 60'000) {
+  while (SpooledBytes(worker->pid()) < buffer_bytes) {
     ASSERT_LT(absl::Now(), deadline) << TextOf(directory + "/worker.log");
     ASSERT_FALSE(worker->WaitFor(absl::Milliseconds(10)).has_value());
   }
@@ -128,20 +131,20 @@ void ExpectTrainingThroughAnOutage(const std::string& directory,
     if (event.has_checkpoint()) ++checkpoints;
     completed |= event.outcome().kind() == v1::Outcome::COMPLETED;
   }
-  EXPECT_EQ(step, kSteps);
-  EXPECT_EQ(checkpoints, kSteps / 500);
+  EXPECT_EQ(step, steps);
+  EXPECT_EQ(checkpoints, steps / 500);
   EXPECT_TRUE(completed);
   EXPECT_EQ(SpooledBytes(worker->pid()), 0);
 }
 
 TEST(OutageTest, WorkerTrainsThroughAnOutage) {
-  ExpectTrainingThroughAnOutage(NewDirectory("outage"), {});
+  ExpectTrainingThroughAnOutage(NewDirectory("outage"), {}, kSteps);
 }
 
 TEST(OutageTest, WorkerTrainsAModuleThroughAnOutage) {
   const std::vector<std::string> flags = ModuleFlags();
   if (flags.empty()) GTEST_SKIP() << "no Python here has PyTorch";
-  ExpectTrainingThroughAnOutage(NewDirectory("module_outage"), flags);
+  ExpectTrainingThroughAnOutage(NewDirectory("module_outage"), flags, kSteps / 2);
 }
 
 TEST(OutageTest, FailureReasonSurvivesARestart) {
