@@ -67,12 +67,14 @@ TensorResults Compute(const TensorProblem& problem, const Emulator::Options& opt
 
 class TensorAttentionTest : public testing::TestWithParam<TensorTerm> {};
 
-// One member or two, with one to three sequences, of which a block takes two.
+// One to three sequences, of which a block takes two, of one member or two; of one where there are
+// many tokens, which take most of the time.
 TEST_P(TensorAttentionTest, EveryLengthAgreesWithTheFormula) {
   for (int64_t tokens = 2; tokens <= 80; ++tokens) {
     SCOPED_TRACE(absl::StrCat(tokens, " tokens"));
-    const TensorProblem problem(
-        {.members = 1 + tokens % 2, .sequences = 1 + tokens % 3, .tokens = tokens}, GetParam());
+    const int64_t members = tokens <= 40 ? 1 + tokens % 2 : 1;
+    const TensorProblem problem({.members = members, .sequences = 1 + tokens % 3, .tokens = tokens},
+                                GetParam());
     ExpectClose(problem, Compute(problem), kTolerance);
   }
 }
