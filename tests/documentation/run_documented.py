@@ -49,7 +49,14 @@ NUMBER = re.compile(r"((?<=\s)-)?\d[\d.,:]*(e[-+]\d+)?|[▁-█┊]+")
 CURVE = re.compile(r"[⠀-⣿]")
 SECONDS = 600
 # Specifications are cut to at most these.
-FEW = {"steps": 5, "warmup_steps": 1, "batch_size": 8, "sequences": 4, "training_examples": 4}
+FEW = {
+    "steps": 5, "warmup_steps": 1, "batch_size": 8, "sequences": 4, "training_examples": 4, "blocks": 2, "d_model": 32, "d_ff": 64,
+}
+# Drawing a trial's thousands of puzzles would take longer than its steps.
+FEW_PUZZLES = {
+    "protocol: latin_square\n": "protocol: latin_square\ntasks: {name: latin_square, training_puzzles: 256}\n",
+    "training: {": "training: {examples: 256, ",
+}
 NOT_INSTALLED = 77
 
 
@@ -140,6 +147,9 @@ class Runner:
             for section, name in {"training": "batch_size", "evaluation": "sequences"}.items():
                 if not re.search(rf"\b{name}:", text) and "train:" not in text:
                     text = text.replace(f"{section}: {{", f"{section}: {{{name}: {FEW[name]}, ")
+            if "protocol: latin_square" in text and "tasks:" not in text:
+                for given, few in FEW_PUZZLES.items():
+                    text = text.replace(given, few)
             path.write_text(text)
 
     def start(self, command):
