@@ -24,7 +24,7 @@ line of its own stands for any lines. A command that ends in "&" runs in the bac
 the document. The addresses of background servers, workers and Prometheus replace 127.0.0.1:7070 (API),
 127.0.0.1:9464 (metrics) and 127.0.0.1:9090 (Prometheus). Exported variables apply to all later commands. Everything
 runs in an empty directory with bazel-bin/, deploy/, docs/*.yaml, examples/ and experiments/. The quick/ specifications are cut
-to a few steps, the others beside them are evaluated and stored more often, and Prometheus scrapes each second.
+to a few steps of small networks, the others beside them are evaluated and stored more often, and Prometheus scrapes each second.
 
 Ends with 1 if a command or its output is not as documented, and with 77 before the first command if a program that the
 document runs in the background is not installed.
@@ -137,7 +137,7 @@ class Runner:
                       if not (self.directory / one).exists() and not shutil.which(one, path=self.environment["PATH"]))
 
     def cut(self, specifications):
-        """Cuts specifications to a few steps of a few sequences."""
+        """Cuts specifications to a few steps of a few sequences, and networks to small ones."""
         for path in self.directory.glob(specifications):
             path.chmod(0o644)
             text = path.read_text().replace("epochs:", "steps:")
