@@ -8,6 +8,13 @@ itself, as tests/run.sh --long=single_files does to find missing includes.
 Two sources of one target must not have the same name in their anonymous namespaces.
 """
 
+# Options for tests and the headers precompiled for them, which fit only what is compiled alike. -O1 takes 1.4 times as long,
+# for code that runs once. What is tested is compiled as ever.
+OF_TESTS = select({
+    "//bazel:optimized_tests": [],
+    "//conditions:default": ["-O0", "-U_FORTIFY_SOURCE"],
+})
+
 # Sources in one compilation. More save time in a full build, and cost time when one of them is changed.
 _SOURCES_AT_A_TIME = 12
 
@@ -45,14 +52,16 @@ def _precompiled(deps, tests = False):
             return name + suffix
     return "messages_test" if suffix else None
 
-def _together(name, srcs, deps, apart, precompiled, suffix, filegroups = [], at_a_time = _SOURCES_AT_A_TIME):
-    """Declares the files that include srcs. Returns the attributes srcs, textual_hdrs and deps of the target."""
+def _together(name, srcs, deps, apart, precompiled, suffix, copts, filegroups = [], at_a_time = _SOURCES_AT_A_TIME):
+    """Declares the files that include srcs. Returns the attributes srcs, textual_hdrs, deps and copts of the target."""
     compiled = [source for source in srcs if _is_compiled(source)]
     groups = _split([source for source in compiled if source not in apart], at_a_time) + ([apart] if apart else [])
     groups += [[filegroup] for filegroup in filegroups]
     compiled += filegroups
+    if precompiled and precompiled.endswith("_test"):
+        copts = copts + OF_TESTS
     if not compiled or (len(groups) == len(compiled) and not precompiled):
-        return dict(srcs = srcs + filegroups, textual_hdrs = [], deps = deps)
+        return dict(srcs = srcs + filegroups, textual_hdrs = [], deps = deps, copts = copts)
     outs = ["%s_unity/%d%s.cc" % (name, index, suffix) for index in range(len(groups))]
     for out, group in zip(outs, groups):
         _include_sources(
@@ -75,6 +84,7 @@ def _together(name, srcs, deps, apart, precompiled, suffix, filegroups = [], at_
             "//bazel:unity_off": [],
             "//conditions:default": ["//bazel/precompiled:" + precompiled] if precompiled else [],
         }),
+        copts = copts,
     )
 
 def cc_library(
@@ -86,6 +96,7 @@ def cc_library(
         textual_hdrs = [],
         precompiled = None,
         at_a_time = _SOURCES_AT_A_TIME,
+        copts = [],
         **kwargs):
     """A native cc_library, compiled as above.
 
@@ -98,37 +109,37 @@ def cc_library(
       textual_hdrs: as of the native rule.
       precompiled: name in bazel/precompiled, if not the one that suits deps.
       at_a_time: sources in one compilation.
+      copts: options of the compiler.
       **kwargs: passed on.
     """
-    attributes = _together(name, srcs, deps, apart, precompiled or _precompiled(deps), "", filegroups, at_a_time)
+    attributes = _together(name, srcs, deps, apart, precompiled or _precompiled(deps), "", copts, filegroups, at_a_time)
     attributes["textual_hdrs"] = textual_hdrs + attributes["textual_hdrs"]
     native.cc_library(name = name, **dict(kwargs, **attributes))
 
-_OF_SOURCES = ["copts", "local_defines"]
-
-def _program(rule, name, srcs, deps, precompiled, suffix, testonly, kwargs):
-    attributes = _together(name, srcs, deps, [], precompiled, suffix)
+def _program(rule, name, srcs, deps, precompiled, suffix, testonly, copts = [], local_defines = [], **kwargs):
+    attributes = _together(name, srcs, deps, [], precompiled, suffix, copts)
     native.cc_library(
         name = name + "_sources",
         testonly = testonly,
         alwayslink = True,
         tags = ["manual"],
-        **dict(attributes, **{key: value for key, value in kwargs.items() if key in _OF_SOURCES})
+        local_defines = local_defines,
+        **attributes
     )
     rule(
         name = name,
         testonly = testonly,
         deps = [":%s_sources" % name],
-        **{key: value for key, value in kwargs.items() if key not in _OF_SOURCES}
+        **kwargs
     )
 
 def cc_binary(name, srcs, deps, testonly = None, **kwargs):
     """A native cc_binary, compiled as above."""
-    _program(native.cc_binary, name, srcs, deps, _precompiled(deps), "", testonly, kwargs)
+    _program(native.cc_binary, name, srcs, deps, _precompiled(deps), "", testonly, **kwargs)
 
 def cc_test(name, srcs, deps, **kwargs):
     """A native cc_test, compiled as above."""
-    _program(native.cc_test, name, srcs, deps, _precompiled(deps, tests = True), "_test", True, kwargs)
+    _program(native.cc_test, name, srcs, deps, _precompiled(deps, tests = True), "_test", True, **kwargs)
 
 def cc_tests(name, tests, deps, files = [], size = "small", data = [], env = {}, args = [], tags = [], **kwargs):
     """A program with the tests of several files, and for each file a target that runs the tests in it.
@@ -156,6 +167,7 @@ def cc_tests(name, tests, deps, files = [], size = "small", data = [], env = {},
         [],
         _precompiled(deps, tests = True),
         "_test",
+        [],
     )
     native.cc_library(
         name = name + "_sources",

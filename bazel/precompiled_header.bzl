@@ -22,7 +22,7 @@ def _precompiled_header_impl(ctx):
         feature_configuration = features,
         source_file = header.path,
         output_file = compiled.path,
-        user_compile_flags = ctx.fragments.cpp.copts + ctx.fragments.cpp.cxxopts + ["-x", "c++-header"],
+        user_compile_flags = ctx.fragments.cpp.copts + ctx.fragments.cpp.cxxopts + ctx.attr.copts + ["-x", "c++-header"],
         include_directories = context.includes,
         quote_include_directories = context.quote_includes,
         system_include_directories = context.system_includes,
@@ -57,6 +57,7 @@ precompiled_header = rule(
     implementation = _precompiled_header_impl,
     doc = "Compiles `#include \"HEADER\"` of each of `headers`. A target that depends on it finds it as PACKAGE/NAME.h.",
     attrs = {
+        "copts": attr.string_list(),
         "deps": attr.label_list(providers = [CcInfo]),
         "headers": attr.string_list(),
         "_cc_toolchain": attr.label(default = "@bazel_tools//tools/cpp:current_cc_toolchain"),
