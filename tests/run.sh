@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Installs missing packages, builds everything and runs all tests except the long ones. Ends with the line "N passed, N failed[, N skipped]".
+# Installs missing packages, builds the tests and what they run, and runs all except the long ones. Ends with the line "N passed, N failed[, N skipped]".
 #
 #   tests/run.sh [--strict] [--long[=PART,...]] [--within=MINUTES] [Bazel targets]
 #
-# --strict makes the compiler's warnings errors in this checkout, from now on (deploy/install.sh --strict). CI does.
+# --strict makes the compiler's warnings errors in this checkout, from now on (deploy/install.sh --strict), and also builds what no
+#   test runs, such as benchmarks. CI does.
 # --long adds long tests; --long=PART adds one part of them:
 #   asan           unit tests without LibTorch under AddressSanitizer and UndefinedBehaviorSanitizer
 #   asan_libtorch  those with LibTorch under the same
@@ -67,8 +68,11 @@ for argument in "$@"; do
     *) targets+=("$argument") ;;
   esac
 done
-[ ${#targets[@]} -gt 0 ] || targets=(//...)
 filter=(--build_tag_filters=-manual --test_tag_filters=-long_part,-manual)
+if [ ${#targets[@]} = 0 ]; then
+  targets=(//...)
+  [ ${#strict[@]} -gt 0 ] || filter+=(--build_tests_only)
+fi
 # Test tools only; users of Lengthwise need none of these. Without them the tests of monitoring,
 # completion, manual pages, pages in a browser and exported weights in PyTorch are skipped.
 # Debian's PyTorch multiplies five times as fast with BLIS as with the BLAS that it brings along.
