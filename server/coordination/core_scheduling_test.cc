@@ -100,6 +100,26 @@ TEST_F(CoreSchedulingTest, LogTellsTheLifeOfTheService) {
   EXPECT_THAT(log, HasSubstr(" INFO deleted the experiment sort-1 of "));
 }
 
+TEST_F(CoreSchedulingTest, LeasesOfAllPacksFitAMessage) {
+  v1::CreateExperimentRequest request;
+  v1::ExperimentSpecification& specification = *request.mutable_specification();
+  specification.set_name("long");
+  for (const double rate : {0.1, 0.2}) specification.add_learning_rates(rate);
+  for (uint64_t seed = 0; seed < 40; ++seed) specification.add_seeds(seed);
+  for (int32_t length = 1; length <= 100'000; ++length) {
+    specification.mutable_evaluation()->add_lengths(length);
+  }
+  ASSERT_TRUE(coordinator_.TryCreate(request).ok());
+  int trials = 0;
+  for (const char* worker : {"a", "b", "c", "d"}) {
+    ASSERT_EQ(coordinator_.Register(worker, 64), absl::OkStatus());
+    const v1::Lease lease = coordinator_.Acquire(worker);
+    EXPECT_LE(lease.ByteSizeLong(), 8 << 20);
+    trials += lease.trials_size();
+  }
+  EXPECT_EQ(trials, 80) << "of both packs";
+}
+
 TEST_F(CoreSchedulingTest, DrainedWorkerStaysDrainedOverRestarts) {
   ASSERT_TRUE(absl::IsNotFound(Hold("w"))) << "nobody has seen it";
   ASSERT_EQ(coordinator_.Register("w"), absl::OkStatus());

@@ -341,14 +341,21 @@ absl::Status Submissions::InsertTrials(const ExperimentRecord& experiment,
     trial.queue_time = now;
   }
   RETURN_IF_ERROR(store_.InsertTrials(absl::MakeSpan(records)));
+  const specification::GridPack* measured = nullptr;
+  int32_t most = 0;
   for (size_t i = 0; i < trials.size(); ++i) {
-    ledger_.scheduler().Add(
-        {.key = records[i].key, .pack = records[i].pack},
-        {.priority = experiment.priority,
-         .owner = experiment.owner,
-         .shape = trials[i].pack->key,
-         .experiment = experiment.id,
-         .most = MostInLease(static_cast<int64_t>(trials[i].pack->specification.ByteSizeLong()))});
+    const specification::GridPack& pack = *trials[i].pack;
+    // A pack's trials follow one another, and measuring it costs more than adding one.
+    if (measured != &pack) {
+      measured = &pack;
+      most = MostInLease(static_cast<int64_t>(pack.specification.ByteSizeLong()));
+    }
+    ledger_.scheduler().Add({.key = records[i].key, .pack = records[i].pack},
+                            {.priority = experiment.priority,
+                             .owner = experiment.owner,
+                             .shape = pack.key,
+                             .experiment = experiment.id,
+                             .most = most});
   }
   return absl::OkStatus();
 }
