@@ -44,19 +44,16 @@ bool Fits(const v1::Component& network, const v1::Component& encoding) {
          (takes_bias && models::IsBias(encoding.name(), ParametersOf(encoding)));
 }
 
-std::string PackKey(v1::TrialSpecification trial) {
-  trial.clear_learning_rate();
-  trial.clear_weight_seed();
-  trial.clear_data_seed();
-  trial.clear_keep();  // retention does not affect training
-  return Digest(trial);
-}
+std::string PackKey(v1::TrialSpecification trial) { return MakePack(std::move(trial))->key; }
 
 std::shared_ptr<const GridPack> MakePack(v1::TrialSpecification trial) {
   trial.clear_learning_rate();
   trial.clear_weight_seed();
   trial.clear_data_seed();
-  std::string key = PackKey(trial);
+  const std::string keep = trial.keep();
+  trial.clear_keep();  // retention does not affect training
+  std::string key = Digest(trial);
+  trial.set_keep(keep);
   return std::make_shared<const GridPack>(GridPack{std::move(key), std::move(trial)});
 }
 
