@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -607,12 +608,17 @@ absl::Span<const NetworkEntry* const> EveryNetworkEntry() {
 }
 
 bool ReadsInOrder(absl::string_view network) {
-  for (const NetworkEntry* entry : NetworkEntries()) {
-    if (entry->name != network) continue;
-    std::vector<catalogue::Problem> problems;
-    return entry->encoding_context(catalogue::Resolve(*entry, {}, "", problems)).reads_in_order;
-  }
-  return false;
+  // Asked of each pair of a grid.
+  static const auto& in_order = *[] {
+    auto* names = new absl::flat_hash_set<std::string>;
+    for (const NetworkEntry* entry : NetworkEntries()) {
+      std::vector<catalogue::Problem> problems;
+      const catalogue::Parameters defaults = catalogue::Resolve(*entry, {}, "", problems);
+      if (entry->encoding_context(defaults).reads_in_order) names->insert(entry->name);
+    }
+    return names;
+  }();
+  return in_order.contains(network);
 }
 
 absl::Span<const NetworkEntry* const> NetworkEntries() {
