@@ -9,9 +9,9 @@ namespace lengthwise::server {
 
 template <typename Request, typename Response, int64_t kInFlight>
 AnswerStream<Request, Response, kInFlight>* AnswerStream<Request, Response, kInFlight>::Start(
-    Handle handle, OpenStreams& streams, std::string caller, absl::string_view counted) {
+    Handle handle, Gate::Admission admission, OpenStreams& streams) {
   std::shared_ptr<AnswerStream> stream(
-      new AnswerStream(std::move(handle), streams, std::move(caller), counted));
+      new AnswerStream(std::move(handle), std::move(admission), streams));
   stream->Own();
   stream->Proceed();
   return stream.get();
@@ -43,7 +43,7 @@ void AnswerStream<Request, Response, kInFlight>::OnReadDone(bool ok) {
     }
   }
   if (ok) {
-    handle_(std::move(request), caller_,
+    handle_(std::move(request),
             [self = this->shared_from_this(), index](absl::StatusOr<Response> answer) {
               self->OnAnswered(index, std::move(answer));
             });
@@ -57,17 +57,11 @@ void AnswerStream<Request, Response, kInFlight>::OnReadDone(bool ok) {
 template <typename Request, typename Response, int64_t kInFlight>
 void AnswerStream<Request, Response, kInFlight>::OnAnswered(int64_t index,
                                                             absl::StatusOr<Response> answer) {
-  AnswerBudget::Share share;
-  if (answer.ok() && !counted_.empty()) {
-    auto taken = this->streams_.answers().Take(caller_, counted_, *answer);
-    if (taken.ok()) share = *std::move(taken);
-    if (!taken.ok()) answer = taken.status();
-  }
   {
     platform::MutexLock lock(mutex_);
     if (finished_) return;
     if (answer.ok()) {
-      answers_[index - first_] = Answer{*std::move(answer), std::move(share)};
+      answers_[index - first_] = *std::move(answer);
     } else if (failure_.ok()) {
       failure_ = answer.status();
     }
@@ -80,7 +74,6 @@ void AnswerStream<Request, Response, kInFlight>::OnWriteDone(bool ok) {
   {
     platform::MutexLock lock(mutex_);
     writing_ = false;
-    if (answer_.share != nullptr) answer_ = {};
     if (!ok && failure_.ok()) failure_ = absl::CancelledError("the client is gone");
   }
   Proceed();
@@ -104,7 +97,7 @@ void AnswerStream<Request, Response, kInFlight>::Proceed() {
           finished_ = finish = true;
           status = failure_;
         } else if (!answers_.empty() && answers_.front().has_value()) {
-          answer_ = *std::move(answers_.front());
+          response_ = *std::move(answers_.front());
           answers_.pop_front();
           ++first_;
           writing_ = write = true;
@@ -120,7 +113,7 @@ void AnswerStream<Request, Response, kInFlight>::Proceed() {
       }
     }
     if (write) LENGTHWISE_FAILPOINT("stream.acknowledge.before");
-    if (write) this->StartWrite(&answer_.response);
+    if (write) this->StartWrite(&response_);
     if (read) this->StartRead(&request_);
     // Last: OnDone may be called at any time from here on.
     if (finish) return this->Finish(rpc::ToGrpcStatus(status));

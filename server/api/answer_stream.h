@@ -13,17 +13,17 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <string>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "grpcpp/support/server_callback.h"
 #include "platform/mutex.h"
 #include "proto/worker_service.pb.h"
 #include "server/api/open_streams.h"
 #include "server/api/reflection.pb.h"
+#include "server/coordination/waiting_calls.h"
+#include "server/security/gate.h"
 
 namespace lengthwise::server {
 
@@ -34,13 +34,10 @@ class AnswerStream final : public OwnedStream<AnswerStream<Request, Response, kI
   static constexpr int64_t kMaxInFlight = kInFlight;
 
   // Handles a request and calls the callback once, on any thread.
-  using Handle = std::function<void(Request, std::string caller,
-                                    std::function<void(absl::StatusOr<Response>)>)>;
+  using Handle = std::function<void(Request, Done<Response>)>;
 
-  // `streams` must outlive the stream. `caller` opened it. Answers of the method `counted` count
-  // for `caller` in the budget; with an empty one they are small.
-  static AnswerStream* Start(Handle handle, OpenStreams& streams, std::string caller,
-                             absl::string_view counted = "");
+  // `streams` must outlive the stream.
+  static AnswerStream* Start(Handle handle, Gate::Admission admission, OpenStreams& streams);
 
   void Stop(const absl::Status& reason) override;
 
@@ -49,16 +46,10 @@ class AnswerStream final : public OwnedStream<AnswerStream<Request, Response, kI
   void OnWriteDone(bool ok) override;
 
  private:
-  struct Answer {
-    Response response;
-    AnswerBudget::Share share;
-  };
-
-  AnswerStream(Handle handle, OpenStreams& streams, std::string caller, absl::string_view counted)
-      : OwnedStream<AnswerStream, grpc::ServerBidiReactor<Request, Response>>(streams),
-        handle_(std::move(handle)),
-        caller_(std::move(caller)),
-        counted_(counted) {}
+  AnswerStream(Handle handle, Gate::Admission admission, OpenStreams& streams)
+      : OwnedStream<AnswerStream, grpc::ServerBidiReactor<Request, Response>>(std::move(admission),
+                                                                              streams),
+        handle_(std::move(handle)) {}
 
   // Called with the answer to request number `index`.
   void OnAnswered(int64_t index, absl::StatusOr<Response> answer);
@@ -66,10 +57,8 @@ class AnswerStream final : public OwnedStream<AnswerStream<Request, Response, kI
   void Proceed();
 
   const Handle handle_;
-  const std::string caller_;
-  const absl::string_view counted_;
-  Request request_;  // gRPC's while reading_
-  Answer answer_;    // gRPC's while writing_
+  Request request_;    // gRPC's while reading_
+  Response response_;  // gRPC's while writing_
 
   platform::Mutex mutex_;
   bool reading_ ABSL_GUARDED_BY(mutex_) = false;
@@ -83,7 +72,7 @@ class AnswerStream final : public OwnedStream<AnswerStream<Request, Response, kI
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
   // Answers that are not written yet, by request; absent ones are not known yet. The first belongs
   // to request number first_.
-  std::deque<std::optional<Answer>> answers_ ABSL_GUARDED_BY(mutex_);
+  std::deque<std::optional<Response>> answers_ ABSL_GUARDED_BY(mutex_);
   int64_t first_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 

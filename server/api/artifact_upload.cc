@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/time.h"
 #include "platform/failpoint.h"
 #include "platform/status_macros.h"
 #include "rpc/status.h"
@@ -12,95 +11,31 @@
 namespace lengthwise::server {
 
 template <typename Request>
-Upload<Request>* Upload<Request>::Start(const grpc::CallbackServerContext& context,
-                                        const Caller& caller, OpenWriter open,
+Upload<Request>* Upload<Request>::Start(grpc::CallbackServerContext& context,
+                                        Gate::Admission admission, OpenWriter open,
                                         TransferThreads& threads, OpenStreams& streams) {
-  std::shared_ptr<Upload> upload(new Upload(ClientOf(context, caller), PayerOf(context, caller),
-                                            std::move(open), threads, streams));
+  std::shared_ptr<Upload> upload(
+      new Upload(context, std::move(admission), std::move(open), threads, streams));
   upload->Own();
   threads.Begin(upload->client_, [upload] { upload->Read(); });
   return upload.get();
 }
 
 template <typename Request>
-void Upload<Request>::Stop(const absl::Status& reason) {
-  absl::Status status;
-  {
-    platform::MutexLock lock(mutex_);
-    if (stopped_.ok()) stopped_ = reason;
-    if (phase_ != Phase::kReading) return;  // the thread that processes the message will see it
-    phase_ = Phase::kFinished;
-    status = stopped_;
-  }
-  this->Finish(rpc::ToGrpcStatus(status));
-}
-
-template <typename Request>
-void Upload<Request>::OnCancel() {
-  platform::MutexLock lock(mutex_);
-  // An outstanding read has ended as well.
-  if (stopped_.ok()) stopped_ = absl::CancelledError("the client cancelled the call");
-}
-
-template <typename Request>
-void Upload<Request>::OnDone() {
-  threads_.End(client_);
-  OwnedStream<Upload, grpc::ServerReadReactor<Request>>::OnDone();
-}
-
-template <typename Request>
 void Upload<Request>::Read() {
-  absl::Status interruption;
-  {
-    platform::MutexLock lock(mutex_);
-    interruption = stopped_;
-    // In kStarting, Stop leaves the end to this function: after a Finish, gRPC may call OnDone
-    // before the read has started.
-    phase_ = interruption.ok() ? Phase::kStarting : Phase::kFinished;
-    read_began_ = std::chrono::steady_clock::now();
-  }
-  if (!interruption.ok()) return this->Finish(rpc::ToGrpcStatus(interruption));
+  this->BeginOperation();
   this->StartRead(&request_);
-  {
-    platform::MutexLock lock(mutex_);
-    if (phase_ != Phase::kStarting) return;  // the message has arrived already
-    phase_ = stopped_.ok() ? Phase::kReading : Phase::kFinished;
-    if (phase_ == Phase::kReading) return;
-    interruption = stopped_;
-  }
-  this->Finish(rpc::ToGrpcStatus(interruption));
-}
-
-template <typename Request>
-void Upload<Request>::StopStalled() {
-  {
-    platform::MutexLock lock(mutex_);
-    const bool reading = phase_ == Phase::kStarting || phase_ == Phase::kReading;
-    const auto lasts = absl::FromChrono(std::chrono::steady_clock::now() - read_began_);
-    if (!reading || lasts < threads_.patience) return;
-  }
-  Stop(absl::DeadlineExceededError(absl::StrCat("the client sent nothing of its upload for ",
-                                                absl::FormatDuration(threads_.patience),
-                                                "; upload again, and send continuously")));
 }
 
 template <typename Request>
 void Upload<Request>::OnReadDone(bool ok) {
-  platform::MutexLock lock(mutex_);
-  if (phase_ == Phase::kFinished) return;
-  phase_ = Phase::kTaking;
-  if (ok) share_ = this->streams_.answers().Take(payer_, /*method=*/"", request_);
-  threads_.pool.Submit(client_, [self = this->shared_from_this(), ok] { self->Take(ok); });
+  if (ok) share_ = this->streams_.answers().Take(this->payer_, /*method=*/"", request_);
+  this->EndOperation([self = this->shared_from_this(), ok] { self->Take(ok); });
 }
 
 template <typename Request>
 void Upload<Request>::Take(bool ok) {
-  absl::Status interruption;
-  {
-    platform::MutexLock lock(mutex_);
-    interruption = stopped_;
-  }
-  if (!interruption.ok()) return FinishWith(interruption);
+  if (const absl::Status stopped = this->stopped(); !stopped.ok()) return FinishWith(stopped);
   if (!ok) return FinishWith(TakeEnd());
   // Not RESOURCE_EXHAUSTED, which says that the artifact is too large.
   if (!share_.ok()) return FinishWith(absl::UnavailableError(share_.status().message()));
@@ -148,11 +83,7 @@ template <typename Request>
 void Upload<Request>::FinishWith(const absl::Status& status) {
   LENGTHWISE_FAILPOINT("upload.answer.before");
   writer_.reset();  // here, not on gRPC's thread, because it may touch the disk
-  {
-    platform::MutexLock lock(mutex_);
-    phase_ = Phase::kFinished;
-  }
-  this->Finish(rpc::ToGrpcStatus(status));
+  this->FinishTransfer(status);
 }
 
 template class Upload<v1::UploadArtifactRequest>;

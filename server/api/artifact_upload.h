@@ -1,21 +1,18 @@
 // Upload: one client's UploadArtifact or UploadData. Messages are read one at a time. Each is
 // checked and written on the pool, because writing, and above all making durable, waits for the
-// disk. The upload of a client that sends nothing for some time ends with DEADLINE_EXCEEDED.
+// disk.
 #ifndef LENGTHWISE_SERVER_API_ARTIFACT_UPLOAD_H_
 #define LENGTHWISE_SERVER_API_ARTIFACT_UPLOAD_H_
 
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <string>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/server_callback.h"
-#include "platform/mutex.h"
 #include "proto/experiment_service.pb.h"
 #include "proto/worker_service.pb.h"
 #include "server/api/open_streams.h"
@@ -27,7 +24,7 @@ namespace lengthwise::server {
 
 // A `Request` is a `header`, which comes first and holds size and SHA-256 of the whole, or `data`.
 template <typename Request>
-class Upload final : public OwnedStream<Upload<Request>, grpc::ServerReadReactor<Request>> {
+class Upload final : public TransferStream<Upload<Request>, grpc::ServerReadReactor<Request>> {
  public:
   // Checks the header and opens the writer for the data.
   using OpenWriter = std::function<absl::StatusOr<std::unique_ptr<ArtifactWriter>>(
@@ -35,29 +32,23 @@ class Upload final : public OwnedStream<Upload<Request>, grpc::ServerReadReactor
 
   // Reads nothing before its turn among the client's streams (TransferThreads::Begin). `threads`,
   // `streams` and everything `open` uses must outlive the stream.
-  static Upload* Start(const grpc::CallbackServerContext& context, const Caller& caller,
+  static Upload* Start(grpc::CallbackServerContext& context, Gate::Admission admission,
                        OpenWriter open, TransferThreads& threads, OpenStreams& streams);
 
-  void Stop(const absl::Status& reason) override;
-  void StopStalled() override;
+  void Stop(const absl::Status& reason) override { this->Break(reason); }
+  void StopStalled() override {
+    this->BreakStalled("sent nothing of its upload", "upload again, and send continuously");
+  }
 
   // Called by gRPC.
   void OnReadDone(bool ok) override;
-  void OnCancel() override;
-  void OnDone() override;
 
  private:
-  // A read is about to start; a read is outstanding; its message is being processed; the stream has
-  // ended.
-  enum class Phase { kStarting, kReading, kTaking, kFinished };
-
-  Upload(std::string client, std::string payer, OpenWriter open, TransferThreads& threads,
-         OpenStreams& streams)
-      : OwnedStream<Upload, grpc::ServerReadReactor<Request>>(streams),
-        client_(std::move(client)),
-        payer_(std::move(payer)),
-        open_(std::move(open)),
-        threads_(threads) {}
+  Upload(grpc::CallbackServerContext& context, Gate::Admission admission, OpenWriter open,
+         TransferThreads& threads, OpenStreams& streams)
+      : TransferStream<Upload, grpc::ServerReadReactor<Request>>(context, std::move(admission),
+                                                                 threads, streams),
+        open_(std::move(open)) {}
 
   void Read();
   // On the pool: processes `request_`, or the end of the client's messages if `!ok`.
@@ -66,22 +57,13 @@ class Upload final : public OwnedStream<Upload<Request>, grpc::ServerReadReactor
   absl::Status TakeEnd();
   void FinishWith(const absl::Status& status);
 
-  const std::string client_;
-  const std::string payer_;
   const OpenWriter open_;
-  TransferThreads& threads_;
-
   // Used by Take only. request_ belongs to gRPC while a read is outstanding.
   Request request_;
   absl::StatusOr<AnswerBudget::Share> share_;  // of request_, which may wait for a thread
   std::unique_ptr<ArtifactWriter> writer_;
   int64_t expected_bytes_ = 0;
   int64_t received_bytes_ = 0;
-
-  platform::Mutex mutex_;
-  Phase phase_ ABSL_GUARDED_BY(mutex_) = Phase::kTaking;
-  absl::Status stopped_ ABSL_GUARDED_BY(mutex_);  // why it ends early; OK while it need not
-  std::chrono::steady_clock::time_point read_began_ ABSL_GUARDED_BY(mutex_);
 };
 
 using ArtifactUpload = Upload<v1::UploadArtifactRequest>;

@@ -204,9 +204,9 @@ class Calls {
     return reactor;
   }
 
-  // Serves a stream of `method`. `start` is absl::StatusOr<Stream*>(const Caller&): it starts the
-  // stream, which is registered while it is open, or refuses it. `Reactor` is gRPC's class for the
-  // method. `request` is null for a method whose request is a stream.
+  // Serves a stream of `method`. `start` is absl::StatusOr<Stream*>(CallContext*, Gate::Admission):
+  // it starts the stream, or refuses it. `Reactor` is gRPC's class for the method. `request` is
+  // null for a method whose request is a stream.
   template <typename Reactor, typename Start>
   Reactor* Open(absl::string_view method, CallContext* context,
                 const google::protobuf::Message* request, Start start) {
@@ -216,9 +216,8 @@ class Calls {
       admitted = CheckUncounted(admission->caller, *request);
     }
     if (!admitted.ok()) return new RefusedStream<Reactor>(admitted);
-    const auto stream = start(admission->caller);
+    const auto stream = start(context, *std::move(admission));
     if (!stream.ok()) return new RefusedStream<Reactor>(stream.status());
-    streams_.Attach(*stream, *std::move(admission));
     return *stream;
   }
 
@@ -285,8 +284,8 @@ class Service final : public grpc::Service {
 
   // Adds an rpc that answers with a stream, one that takes a stream, and one that does both.
   // `start` as of Calls::Open, also with the CallContext* and, unless it is a stream, the request:
-  //   absl::StatusOr<Stream*>(CallContext*, const Request&, const Caller&)
-  //   absl::StatusOr<Stream*>(CallContext*, const Caller&)
+  //   absl::StatusOr<Stream*>(CallContext*, const Request&, Gate::Admission)
+  //   absl::StatusOr<Stream*>(CallContext*, Gate::Admission)
   template <typename Request, typename Response, typename Start>
   void ServeResponses(Start start) {
     Add<Request, grpc::internal::CallbackServerStreamingHandler<Request, Response>>(
@@ -294,7 +293,9 @@ class Service final : public grpc::Service {
         [&calls = calls_, start = std::move(start)](CallContext* context, const Request* request) {
           return calls.Open<grpc::ServerWriteReactor<Response>>(
               MethodOf<Request>(), context, request,
-              [&](const Caller& caller) { return start(context, *request, caller); });
+              [&](CallContext* call, Gate::Admission admission) {
+                return start(call, *request, std::move(admission));
+              });
         });
   }
   template <typename Request, typename Response, typename Start>
@@ -302,9 +303,8 @@ class Service final : public grpc::Service {
     Add<Request, grpc::internal::CallbackClientStreamingHandler<Request, Response>>(
         Type::CLIENT_STREAMING,
         [&calls = calls_, start = std::move(start)](CallContext* context, Response*) {
-          return calls.Open<grpc::ServerReadReactor<Request>>(
-              MethodOf<Request>(), context, /*request=*/nullptr,
-              [&](const Caller& caller) { return start(context, caller); });
+          return calls.Open<grpc::ServerReadReactor<Request>>(MethodOf<Request>(), context,
+                                                              /*request=*/nullptr, start);
         });
   }
   template <typename Request, typename Response, typename Start>
@@ -312,8 +312,7 @@ class Service final : public grpc::Service {
     Add<Request, grpc::internal::CallbackBidiHandler<Request, Response>>(
         Type::BIDI_STREAMING, [&calls = calls_, start = std::move(start)](CallContext* context) {
           return calls.Open<grpc::ServerBidiReactor<Request, Response>>(
-              MethodOf<Request>(), context, /*request=*/nullptr,
-              [&](const Caller& caller) { return start(context, caller); });
+              MethodOf<Request>(), context, /*request=*/nullptr, start);
         });
   }
 
@@ -326,9 +325,10 @@ class Service final : public grpc::Service {
     ServeResponses<Request, Response>(
         [&threads, &streams = calls_.streams(), open = std::move(open)](
             CallContext* context, const Request& request,
-            const Caller& caller) -> absl::StatusOr<Stream*> {
-          auto run = [request, caller, open] { return open(request, caller); };
-          return Stream::Start(context, caller, MethodOf<Request>(), run, threads, streams);
+            Gate::Admission admission) -> absl::StatusOr<Stream*> {
+          auto run = [request, caller = admission.caller, open] { return open(request, caller); };
+          return Stream::Start(*context, std::move(admission), MethodOf<Request>(), run, threads,
+                               streams);
         });
   }
 

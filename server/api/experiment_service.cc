@@ -224,15 +224,16 @@ void AddStreams(Service& service, Core& core, platform::WorkPool& watchers,
                 TransferThreads& transfers, Calls& calls) {
   service.ServeResponses<v1::WatchExperimentRequest, v1::WatchExperimentResponse>(
       [&core, &watchers, &calls](CallContext* context, const auto& asked,
-                                 const Caller& caller) -> absl::StatusOr<WatchReactor*> {
+                                 Gate::Admission admission) -> absl::StatusOr<WatchReactor*> {
         RETURN_IF_ERROR(CheckExperimentOrTrialName("name", asked.name()));
         if (asked.start_position() < 0) {
           return rpc::InvalidField("start_position",
                                    "is negative; accepted: 0 for all, or next_position");
         }
         // Its own lane: a watch does not wait for the same client's queries.
-        return WatchReactor::Start(asked, core.event_log(), watchers, calls.streams(),
-                                   "watches of " + ClientOf(*context, caller));
+        std::string lane = "watches of " + ClientOf(*context, admission.caller);
+        return WatchReactor::Start(asked, std::move(admission), core.event_log(), watchers,
+                                   calls.streams(), std::move(lane));
       });
   PushEvents<v1::QueryAttentionMapsRequest, v1::AttentionMap>(
       service, core, transfers, AttentionMaps,
@@ -267,10 +268,11 @@ void AddStreams(Service& service, Core& core, platform::WorkPool& watchers,
       });
   service.ServeRequests<v1::UploadDataRequest, v1::UploadDataResponse>(
       [&core, &transfers, &calls](CallContext* context,
-                                  const Caller& caller) -> absl::StatusOr<DataUpload*> {
+                                  Gate::Admission admission) -> absl::StatusOr<DataUpload*> {
+        const std::string principal = admission.caller.principal;
         return DataUpload::Start(
-            *context, caller,
-            [&core, principal = caller.principal](const v1::UploadDataRequest::Header& header)
+            *context, std::move(admission),
+            [&core, principal](const v1::UploadDataRequest::Header& header)
                 -> absl::StatusOr<std::unique_ptr<ArtifactWriter>> {
               RETURN_IF_ERROR(CheckSha256("header.sha256", header.sha256()));
               return core.artifacts().WriteData(header, principal);

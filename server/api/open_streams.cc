@@ -13,42 +13,25 @@ absl::Status Stopping() { return absl::UnavailableError("the server is stopping;
 }  // namespace
 
 void OpenStreams::Add(const std::shared_ptr<StoppableStream>& stream) {
+  bool stop = false;
   {
     platform::MutexLock lock(mutex_);
-    if (!stopped_) {
-      streams_.emplace(stream.get(), Open{.stream = stream, .admission = std::nullopt});
-      return;
-    }
+    streams_.emplace(stream.get(), stream);
+    stop = stopped_;
   }
-  stream->Stop(Stopping());
+  if (stop) stream->Stop(Stopping());
 }
 
-void OpenStreams::Remove(const StoppableStream* stream) {
-  std::optional<Gate::Admission> admission;  // destroyed after the lock is released
+std::shared_ptr<StoppableStream> OpenStreams::Remove(const StoppableStream* stream) {
   platform::MutexLock lock(mutex_);
-  const auto open = streams_.find(stream);
-  if (open == streams_.end()) return;
-  admission = std::move(open->second.admission);
-  streams_.erase(open);
+  return std::move(streams_.extract(stream).mapped());
 }
 
-void OpenStreams::Attach(const StoppableStream* stream, Gate::Admission admission) {
+std::vector<std::shared_ptr<StoppableStream>> OpenStreams::List() {
+  std::vector<std::shared_ptr<StoppableStream>> open;
   platform::MutexLock lock(mutex_);
-  if (const auto open = streams_.find(stream); open != streams_.end()) {
-    open->second.admission = std::move(admission);
-  }
-}
-
-std::vector<OpenStreams::Alive> OpenStreams::List() {
-  std::vector<Alive> alive;
-  platform::MutexLock lock(mutex_);
-  for (const auto& [key, open] : streams_) {
-    std::shared_ptr<StoppableStream> stream = open.stream.lock();
-    if (stream == nullptr) continue;
-    Alive& added = alive.emplace_back(Alive{.stream = std::move(stream), .caller = std::nullopt});
-    if (open.admission.has_value()) added.caller = open.admission->caller;
-  }
-  return alive;
+  for (const auto& [key, stream] : streams_) open.push_back(stream);
+  return open;
 }
 
 void OpenStreams::StopAll() {
@@ -56,24 +39,23 @@ void OpenStreams::StopAll() {
     platform::MutexLock lock(mutex_);
     stopped_ = true;
   }
-  for (const Alive& open : List()) open.stream->Stop(Stopping());
+  for (const auto& stream : List()) stream->Stop(Stopping());
 }
 
 void OpenStreams::Check(const std::function<absl::Status(const Caller&)>& check) {
   std::map<std::string, absl::Status> tokens;
-  for (const Alive& open : List()) {
-    open.stream->StopStalled();
-    if (!open.caller.has_value()) continue;
-    const auto [token, is_new] = tokens.try_emplace(open.caller->token_id);
-    if (is_new) token->second = check(*open.caller);
-    if (!token->second.ok()) open.stream->Stop(token->second);
+  for (const auto& stream : List()) {
+    stream->StopStalled();
+    const auto [token, is_new] = tokens.try_emplace(stream->caller().token_id);
+    if (is_new) token->second = check(stream->caller());
+    if (!token->second.ok()) stream->Stop(token->second);
   }
 }
 
 OpenStreams::Lags OpenStreams::ReadLags(absl::Time now) {
   Lags lags;
-  for (const Alive& open : List()) {
-    const absl::Duration lag = open.stream->Lag(now);
+  for (const auto& stream : List()) {
+    const absl::Duration lag = stream->Lag(now);
     if (lag <= absl::ZeroDuration()) continue;
     ++lags.behind;
     lags.longest = std::max(lags.longest, lag);

@@ -8,7 +8,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -22,6 +21,7 @@ namespace lengthwise::server {
 
 class StoppableStream {
  public:
+  explicit StoppableStream(Gate::Admission admission) : admission_(std::move(admission)) {}
   virtual ~StoppableStream() = default;
   // Ends the stream with `reason`, which is not OK, as soon as no write is outstanding. Does not
   // block. Any thread; may be called late and repeatedly: the first reason counts.
@@ -31,16 +31,23 @@ class StoppableStream {
   virtual void StopStalled() {}
   // Time for which the stream has been behind at `now`. Zero if it has sent everything. Any thread.
   virtual absl::Duration Lag(absl::Time now) { return absl::ZeroDuration(); }
+
+  const Caller& caller() const { return admission_.caller; }
+
+ protected:
+  // After this the stream does not count in its caller's quota.
+  void Dismiss() { admission_.stream.reset(); }
+
+ private:
+  Gate::Admission admission_;
 };
 
 // Thread-safe.
 class OpenStreams {
  public:
-  // After StopAll, the stream is stopped at once.
+  // Owns the stream until Remove. After StopAll, it is stopped at once.
   void Add(const std::shared_ptr<StoppableStream>& stream);
-  void Remove(const StoppableStream* stream);
-  // Holds `admission` until the stream is removed.
-  void Attach(const StoppableStream* stream, Gate::Admission admission);
+  std::shared_ptr<StoppableStream> Remove(const StoppableStream* stream);
   // Ends all streams with UNAVAILABLE.
   void StopAll();
   // Ends streams whose clients do nothing (StopStalled), and those of callers for which `check`
@@ -57,25 +64,18 @@ class OpenStreams {
   AnswerBudget& answers() { return answers_; }
 
  private:
-  struct Open {
-    std::weak_ptr<StoppableStream> stream;
-    std::optional<Gate::Admission> admission;
-  };
-  struct Alive {
-    std::shared_ptr<StoppableStream> stream;
-    std::optional<Caller> caller;
-  };
-
   // To be called without the lock: a stream that ends calls Remove.
-  std::vector<Alive> List();
+  std::vector<std::shared_ptr<StoppableStream>> List();
 
   AnswerBudget answers_;
   platform::Mutex mutex_;
-  std::map<const StoppableStream*, Open> streams_ ABSL_GUARDED_BY(mutex_);
+  std::map<const StoppableStream*, std::shared_ptr<StoppableStream>> streams_
+      ABSL_GUARDED_BY(mutex_);
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
-// A `Stream` of gRPC's class `Reactor`, which gRPC owns from Own until OnDone.
+// A `Stream` of gRPC's class `Reactor`, which lives from Own until OnDone, or longer if others hold
+// it.
 template <typename Stream, typename Reactor>
 class OwnedStream : public Reactor,
                     public StoppableStream,
@@ -84,22 +84,17 @@ class OwnedStream : public Reactor,
   // Called by gRPC. An outstanding operation has ended as well.
   void OnCancel() override { Stop(absl::CancelledError("the client cancelled the call")); }
   void OnDone() override {
+    Dismiss();
     streams_.Remove(this);
-    const std::shared_ptr<Stream> self = std::move(self_);  // others may hold it longer
   }
 
  protected:
   // `streams` must outlive the stream.
-  explicit OwnedStream(OpenStreams& streams) : streams_(streams) {}
-  void Own() {
-    self_ = this->shared_from_this();
-    streams_.Add(self_);
-  }
+  OwnedStream(Gate::Admission admission, OpenStreams& streams)
+      : StoppableStream(std::move(admission)), streams_(streams) {}
+  void Own() { streams_.Add(this->shared_from_this()); }
 
   OpenStreams& streams_;
-
- private:
-  std::shared_ptr<Stream> self_;
 };
 
 }  // namespace lengthwise::server

@@ -2,8 +2,6 @@
 // no thread.
 //
 //   turn -> pool: next response -> write -> pool: next response -> write ... end
-//
-// The stream of a client that reads nothing for some time ends with DEADLINE_EXCEEDED.
 #ifndef LENGTHWISE_SERVER_API_PUSH_STREAM_H_
 #define LENGTHWISE_SERVER_API_PUSH_STREAM_H_
 
@@ -120,96 +118,131 @@ class TransferThreads {
   const absl::Duration patience;
 };
 
+// A stream that begins in its turn among the streams of its client (TransferThreads). It has at
+// most one outstanding operation, a read or a write, and otherwise runs on the pool. If the client
+// keeps an operation waiting for too long, the stream ends with DEADLINE_EXCEEDED.
+template <typename Stream, typename Reactor>
+class TransferStream : public OwnedStream<Stream, Reactor> {
+ public:
+  ~TransferStream() override { grpc_call_unref(call_); }
+
+  // The stream ends when no operation is outstanding.
+  void Stop(const absl::Status& reason) override {
+    platform::MutexLock lock(mutex_);
+    if (stopped_.ok()) stopped_ = reason;
+  }
+
+ protected:
+  TransferStream(grpc::CallbackServerContext& context, Gate::Admission admission,
+                 TransferThreads& threads, OpenStreams& streams)
+      : OwnedStream<Stream, Reactor>(std::move(admission), streams),
+        client_(ClientOf(context, this->caller())),
+        payer_(PayerOf(context, this->caller())),
+        threads_(threads),
+        call_(context.c_call()) {
+    grpc_call_ref(call_);  // Break may come late
+  }
+
+  // Why to stop. OK while there is no reason.
+  absl::Status stopped() {
+    platform::MutexLock lock(mutex_);
+    return stopped_;
+  }
+  // Called before an operation starts.
+  void BeginOperation() {
+    platform::MutexLock lock(mutex_);
+    waits_since_ = std::chrono::steady_clock::now();
+  }
+  // Called when it is done. Runs `next` on the pool.
+  void EndOperation(std::function<void()> next) {
+    {
+      platform::MutexLock lock(mutex_);
+      waits_since_.reset();
+    }
+    threads_.pool.Submit(client_, std::move(next));
+  }
+  // Stops the stream, and ends an outstanding operation, for which Finish would wait.
+  void Break(const absl::Status& reason) {
+    TransferStream::Stop(reason);
+    grpc_call_cancel_with_status(call_, static_cast<grpc_status_code>(reason.code()),
+                                 std::string(reason.message()).c_str(), nullptr);
+  }
+  // Breaks the stream off if the client does what is said for too long.
+  void BreakStalled(absl::string_view does, absl::string_view advice) {
+    {
+      platform::MutexLock lock(mutex_);
+      if (!waits_since_.has_value()) return;
+      const auto lasts = absl::FromChrono(std::chrono::steady_clock::now() - *waits_since_);
+      if (lasts < threads_.patience) return;
+    }
+    Break(absl::DeadlineExceededError(absl::StrCat(
+        "the client ", does, " for ", absl::FormatDuration(threads_.patience), "; ", advice)));
+  }
+  // Ends the turn and the stream. Last: OnDone may be called at any time from here on.
+  void FinishTransfer(const absl::Status& status) {
+    threads_.End(client_);
+    this->Finish(rpc::ToGrpcStatus(status));
+  }
+
+  const std::string client_;
+  const std::string payer_;
+  TransferThreads& threads_;
+
+ private:
+  grpc_call* const call_;
+  platform::Mutex mutex_;
+  absl::Status stopped_ ABSL_GUARDED_BY(mutex_);
+  // When the outstanding operation began.
+  std::optional<std::chrono::steady_clock::time_point> waits_since_ ABSL_GUARDED_BY(mutex_);
+};
+
 // Returns the next response, or nullopt at the end. Called on the pool, one call at a time.
 template <typename Response>
 using Next = std::function<absl::StatusOr<std::optional<Response>>()>;
 
 template <typename Response>
 class PushStream final
-    : public OwnedStream<PushStream<Response>, grpc::ServerWriteReactor<Response>> {
+    : public TransferStream<PushStream<Response>, grpc::ServerWriteReactor<Response>> {
  public:
   // Opens the source of responses. Runs once, on the pool.
   using Open = std::function<absl::StatusOr<Next<Response>>()>;
 
   // `threads`, `streams` and `method` must outlive the stream.
-  static PushStream* Start(grpc::CallbackServerContext* context, const Caller& caller,
+  static PushStream* Start(grpc::CallbackServerContext& context, Gate::Admission admission,
                            absl::string_view method, Open open, TransferThreads& threads,
                            OpenStreams& streams) {
     const std::shared_ptr<PushStream> stream(
-        new PushStream(context, caller, method, threads, streams));
+        new PushStream(context, std::move(admission), method, threads, streams));
     stream->Own();
     threads.Begin(stream->client_, [stream, open = std::move(open)] { stream->Begin(open); });
     return stream.get();
   }
 
-  void Stop(const absl::Status& reason) override {
-    platform::MutexLock lock(mutex_);
-    if (stopped_.ok()) stopped_ = reason;
-  }
-
   void StopStalled() override {
-    {
-      platform::MutexLock lock(mutex_);
-      const auto lasts = absl::FromChrono(std::chrono::steady_clock::now() - write_began_);
-      if (!writing_ || lasts < threads_.patience) return;
-      // OnWriteDone leaves the rest to this function, so the call exists until then
-      giving_up_ = true;
-    }
-    const absl::Status given_up = absl::DeadlineExceededError(absl::StrCat(
-        "the client read nothing of the answer for ", absl::FormatDuration(threads_.patience),
-        "; call again, and read continuously"));
-    // Finish would wait for the write. Cancelling ends the write.
-    grpc_call_cancel_with_status(context_->c_call(), GRPC_STATUS_DEADLINE_EXCEEDED,
-                                 std::string(given_up.message()).c_str(), nullptr);
-    {
-      platform::MutexLock lock(mutex_);
-      stopped_ = given_up;
-      giving_up_ = false;
-      if (!written_) return;
-      writing_ = false;
-    }
-    SubmitStep();
+    this->BreakStalled("read nothing of the answer", "call again, and read continuously");
   }
 
   // Called by gRPC.
   void OnWriteDone(bool ok) override {
     if (!ok) this->OnCancel();
-    {
-      platform::MutexLock lock(mutex_);
-      if (giving_up_) {
-        written_ = true;
-        return;
-      }
-      writing_ = false;
-    }
-    SubmitStep();
+    this->EndOperation([self = this->shared_from_this()] { self->Step(); });
   }
 
  private:
-  PushStream(grpc::CallbackServerContext* context, const Caller& caller, absl::string_view method,
-             TransferThreads& threads, OpenStreams& streams)
-      : OwnedStream<PushStream, grpc::ServerWriteReactor<Response>>(streams),
-        context_(context),
-        client_(ClientOf(*context, caller)),
-        payer_(PayerOf(*context, caller)),
-        method_(method),
-        threads_(threads) {}
+  PushStream(grpc::CallbackServerContext& context, Gate::Admission admission,
+             absl::string_view method, TransferThreads& threads, OpenStreams& streams)
+      : TransferStream<PushStream, grpc::ServerWriteReactor<Response>>(
+            context, std::move(admission), threads, streams),
+        method_(method) {}
 
   void Begin(const Open& open) {
-    absl::Status status = this->streams_.answers().CheckRoom(payer_, method_);
-    {
-      platform::MutexLock lock(mutex_);
-      status.Update(stopped_);
-    }
+    absl::Status status = this->streams_.answers().CheckRoom(this->payer_, method_);
+    status.Update(this->stopped());
     if (!status.ok()) return End(status);
     absl::StatusOr<Next<Response>> next = open();
     if (!next.ok()) return End(next.status());
     next_ = *std::move(next);
     Step();
-  }
-
-  void SubmitStep() {
-    threads_.pool.Submit(client_, [self = this->shared_from_this()] { self->Step(); });
   }
 
   // On the pool: sends the next response, or ends the stream.
@@ -218,50 +251,29 @@ class PushStream final
     absl::StatusOr<std::optional<Response>> response = next_();
     if (response.ok() && response->has_value()) {
       absl::StatusOr<AnswerBudget::Share> share =
-          this->streams_.answers().Take(payer_, method_, **response);
+          this->streams_.answers().Take(this->payer_, method_, **response);
       if (share.ok()) share_ = *std::move(share);
       if (!share.ok()) response = share.status();
     }
-    absl::Status interruption;
-    {
-      platform::MutexLock lock(mutex_);
-      interruption = stopped_;
-      if (interruption.ok() && response.ok() && response->has_value()) {
-        response_ = **std::move(response);
-        writing_ = true;
-        write_began_ = std::chrono::steady_clock::now();
-      }
-    }
-    if (!response.ok()) return End(interruption.ok() ? response.status() : interruption);
-    if (!interruption.ok()) return End(interruption);
+    if (absl::Status stopped = this->stopped(); !stopped.ok()) return End(stopped);
+    if (!response.ok()) return End(response.status());
     if (!response->has_value()) return End(absl::OkStatus());
+    response_ = **std::move(response);
+    this->BeginOperation();
     this->StartWrite(&response_);
   }
 
   // On the pool.
   void End(const absl::Status& status) {
     next_ = nullptr;  // here, not on gRPC's thread, because it may close a file
-    threads_.End(client_);
-    this->Finish(rpc::ToGrpcStatus(status));  // last: OnDone may be called at any time from here on
+    this->FinishTransfer(status);
   }
 
-  grpc::CallbackServerContext* const context_;
-  const std::string client_;
-  const std::string payer_;
   const absl::string_view method_;
-  TransferThreads& threads_;
   // Used by one Step at a time.
   Next<Response> next_;
   AnswerBudget::Share share_;  // of response_
-  Response response_;          // gRPC's while writing_
-
-  platform::Mutex mutex_;
-  bool writing_ ABSL_GUARDED_BY(mutex_) = false;
-  // Why to stop writing: the client was given up or left, or the stream was stopped.
-  absl::Status stopped_ ABSL_GUARDED_BY(mutex_);
-  std::chrono::steady_clock::time_point write_began_ ABSL_GUARDED_BY(mutex_);
-  bool giving_up_ ABSL_GUARDED_BY(mutex_) = false;
-  bool written_ ABSL_GUARDED_BY(mutex_) = false;  // a write was done while giving_up_
+  Response response_;          // gRPC's while it is written
 };
 
 }  // namespace lengthwise::server

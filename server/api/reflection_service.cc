@@ -62,17 +62,23 @@ std::unique_ptr<Service> NewReflectionService(std::vector<std::string> services,
   auto service = std::make_unique<Service>(calls);
   service->ServeBoth<ServerReflectionRequest, ServerReflectionResponse>(
       [services = std::move(services), &streams = calls.streams()](
-          CallContext* context, const Caller& caller) -> absl::StatusOr<ReflectionStream*> {
-        const absl::string_view method = MethodOf<ServerReflectionRequest>();
-        const auto handle = [&services, &streams, method](const ServerReflectionRequest& request,
-                                                          const std::string& payer,
-                                                          const auto& done) {
+          CallContext* context, Gate::Admission admission) -> absl::StatusOr<ReflectionStream*> {
+        // An answer counts until the next request, or the end of the stream.
+        auto handle = [&services, &budget = streams.answers(),
+                       payer = PayerOf(*context, admission.caller), share = AnswerBudget::Share()](
+                          const ServerReflectionRequest& request, const auto& done) mutable {
+          const absl::string_view method = MethodOf<ServerReflectionRequest>();
           absl::Status status = CheckSmall(request);  // the answer repeats it
-          if (status.ok()) status = streams.answers().CheckRoom(payer, method);
+          if (status.ok()) status = budget.CheckRoom(payer, method);
           if (!status.ok()) return done(status);
-          done(Answer(request, services));
+          const ServerReflectionResponse answer = Answer(request, services);
+          share.reset();
+          absl::StatusOr<AnswerBudget::Share> taken = budget.Take(payer, method, answer);
+          if (!taken.ok()) return done(taken.status());
+          share = *std::move(taken);
+          done(answer);
         };
-        return ReflectionStream::Start(handle, streams, PayerOf(*context, caller), method);
+        return ReflectionStream::Start(std::move(handle), std::move(admission), streams);
       });
   return service;
 }

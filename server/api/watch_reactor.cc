@@ -23,11 +23,12 @@ constexpr int64_t kPageProgress = 1000;
 
 }  // namespace
 
-WatchReactor* WatchReactor::Start(const v1::WatchExperimentRequest& request, EventLog& log,
+WatchReactor* WatchReactor::Start(const v1::WatchExperimentRequest& request,
+                                  Gate::Admission admission, EventLog& log,
                                   platform::WorkPool& pool, OpenStreams& streams,
                                   std::string lane) {
   std::shared_ptr<WatchReactor> reactor(
-      new WatchReactor(request, log, pool, streams, std::move(lane)));
+      new WatchReactor(request, std::move(admission), log, pool, streams, std::move(lane)));
   // Subscribe before the first read, so that anything committed after that read wakes the reactor.
   // gRPC calls OnDone only after it was given the reactor, so raw pointers in the callbacks stay
   // valid.

@@ -46,8 +46,9 @@ class WatchReactor final
  public:
   // Starts the reactor of a validated request, which reads in `lane` of the pool. All references
   // must outlive the stream.
-  static WatchReactor* Start(const v1::WatchExperimentRequest& request, EventLog& log,
-                             platform::WorkPool& pool, OpenStreams& streams, std::string lane);
+  static WatchReactor* Start(const v1::WatchExperimentRequest& request, Gate::Admission admission,
+                             EventLog& log, platform::WorkPool& pool, OpenStreams& streams,
+                             std::string lane);
 
   // Ends the stream with the reason. UNAVAILABLE also gets the position to resume from.
   void Stop(const absl::Status& reason) override;
@@ -62,9 +63,9 @@ class WatchReactor final
  private:
   enum class Phase { kIdle, kScheduled, kWriting, kFinished };
 
-  WatchReactor(const v1::WatchExperimentRequest& request, EventLog& log, platform::WorkPool& pool,
-               OpenStreams& streams, std::string lane)
-      : OwnedStream(streams),
+  WatchReactor(const v1::WatchExperimentRequest& request, Gate::Admission admission, EventLog& log,
+               platform::WorkPool& pool, OpenStreams& streams, std::string lane)
+      : OwnedStream(std::move(admission), streams),
         request_(request),
         watches_trial_(request.name().find("/trials/") != std::string::npos),
         log_(log),

@@ -106,10 +106,10 @@ std::unique_ptr<Service> NewWorkerService(Core& core, TransferThreads& downloads
       });
   service->ServeBoth<v1::StreamEventsRequest, v1::StreamEventsResponse>(
       [&core, &calls, audit](CallContext* context,
-                             const Caller& caller) -> absl::StatusOr<EventStream*> {
+                             Gate::Admission admission) -> absl::StatusOr<EventStream*> {
         return EventStream::Start(
-            [&core, audit, context](v1::StreamEventsRequest asked, std::string by,
-                                    Done<v1::StreamEventsResponse> done) {
+            [&core, audit, context, by = admission.caller.principal](
+                v1::StreamEventsRequest asked, Done<v1::StreamEventsResponse> done) {
               // Even to forget them would keep the command loop.
               if (asked.events_size() > kMaxEvents) return done(PartsOf(asked).status());
               MakeTextPrintable(asked);
@@ -126,19 +126,18 @@ std::unique_ptr<Service> NewWorkerService(Core& core, TransferThreads& downloads
               const auto bytes = static_cast<int64_t>(asked.ByteSizeLong() +
                                                       asked.events().size() * sizeof(v1::Event));
               core.loop().Post<v1::StreamEventsResponse>(
-                  [&core, asked = std::move(asked), by = std::move(by)] {
-                    return core.intake().Store(asked, by);
-                  },
+                  [&core, asked = std::move(asked), by] { return core.intake().Store(asked, by); },
                   std::move(done), bytes);
             },
-            calls.streams(), caller.principal);
+            std::move(admission), calls.streams());
       });
   service->ServeRequests<v1::UploadArtifactRequest, v1::UploadArtifactResponse>(
       [&core, &uploads, &calls](CallContext* context,
-                                const Caller& caller) -> absl::StatusOr<ArtifactUpload*> {
+                                Gate::Admission admission) -> absl::StatusOr<ArtifactUpload*> {
+        const std::string by = admission.caller.principal;
         return ArtifactUpload::Start(
-            *context, caller,
-            [&core, by = caller.principal](const v1::UploadArtifactRequest::Header& header)
+            *context, std::move(admission),
+            [&core, by](const v1::UploadArtifactRequest::Header& header)
                 -> absl::StatusOr<std::unique_ptr<ArtifactWriter>> {
               RETURN_IF_ERROR(CheckArtifactHeader(header));
               return core.artifacts().Write(header, by);

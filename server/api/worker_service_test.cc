@@ -113,15 +113,14 @@ class LastFirst final : public v1::WorkerService::CallbackService {
   grpc::ServerBidiReactor<v1::StreamEventsRequest, v1::StreamEventsResponse>* StreamEvents(
       grpc::CallbackServerContext*) override {
     return EventStream::Start(
-        [this](const v1::StreamEventsRequest& request, const std::string&,
-               std::function<void(absl::StatusOr<v1::StreamEventsResponse>)> done) {
+        [this](const v1::StreamEventsRequest& request, Done<v1::StreamEventsResponse> done) {
           v1::StreamEventsResponse response;
           response.set_acknowledged_sequence(request.events(0).sequence());
           held_.push_back([done = std::move(done), response] { done(response); });
           if (held_.size() < kHeld) return;
           for (auto answer = held_.rbegin(); answer != held_.rend(); ++answer) (*answer)();
         },
-        streams_, "ada");
+        /*admission=*/{}, streams_);
   }
 
  private:
