@@ -182,8 +182,7 @@ struct Edge::Connection {
   platform::Descriptor inner;
   Ssl ssl;              // null: plain text
   std::string address;  // key in Edge::addresses_
-  std::shared_ptr<Peer> peer;
-  std::string peer_name;
+  Peer peer;
   // While a thread continues the handshake or decides about a call, the next three are that
   // thread's, and `ssl` during the handshake.
   bool has_work = false;
@@ -463,7 +462,7 @@ void Edge::Open(int client, const std::string& address, std::string shown, bool 
         if (!of.decision.has_value()) {
           Submit(of, [this, method = std::string(method),
                       authorization = std::string(authorization)](Connection& each) {
-            each.decision = admit_(*each.peer, method, authorization);
+            each.decision = admit_(each.peer, method, authorization);
           });
           return nullptr;
         }
@@ -487,8 +486,7 @@ void Edge::Open(int client, const std::string& address, std::string shown, bool 
   connection.address = address;
   connection.is_own = is_own;
   connection.opened = SteadyNow();
-  connection.peer = std::make_shared<Peer>();
-  connection.peer->address = std::move(shown);
+  connection.peer.address = std::move(shown);
   if (!is_own) {
     Address& of = addresses_[address];
     ++of.connections;
@@ -520,16 +518,14 @@ bool Edge::ConnectToGrpc(Connection& connection) {
   }
   connection.inner = platform::Descriptor(ends[0]);
   platform::Descriptor grpcs(ends[1]);
-  // gRPC reports this name as the call's peer, so it is unique to this connection.
+  const std::string id =
+      absl::StrCat(getpid(), "-", absl::Hex(reinterpret_cast<uintptr_t>(this)), "-", connection.id);
   sockaddr_un name = {};
   name.sun_family = AF_UNIX;
-  const std::string text = absl::StrCat("lengthwise-", getpid(), "-",
-                                        reinterpret_cast<uintptr_t>(this), "-", connection.id);
-  std::memcpy(name.sun_path + 1, text.data(), text.size());
-  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + text.size());
+  const size_t length =
+      SocketName(connection.peer, id).copy(name.sun_path + 1, sizeof(name.sun_path) - 1);
+  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + length);
   if (bind(ends[0], reinterpret_cast<const sockaddr*>(&name), size) != 0) return false;
-  connection.peer_name = absl::StrCat("unix-abstract:", text);
-  peers_.Add(connection.peer_name, connection.peer);
   connection.state = Connection::State::kRelaying;
   grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters parameters;
   parameters.listener_fd = -1;
@@ -577,16 +573,16 @@ bool Edge::FinishHandshake(Connection& connection) {
     return true;
   }
   if (error == SSL_ERROR_SSL) {
-    EdgeLog().Warning(absl::StrCat("TLS with ", connection.peer->address,
+    EdgeLog().Warning(absl::StrCat("TLS with ", connection.peer.address,
                                    " failed: ", connection.handshake_reason));
   }
   if (error != SSL_ERROR_NONE) return false;
   X509* const certificate = SSL_get1_peer_certificate(connection.ssl.get());
-  connection.peer->has_certificate = certificate != nullptr;
+  connection.peer.has_certificate = certificate != nullptr;
   X509_free(certificate);
   const int64_t verified = SSL_get_verify_result(connection.ssl.get());
-  if (connection.peer->has_certificate && verified != X509_V_OK) {
-    EdgeLog().Warning(absl::StrCat("refused the certificate of ", connection.peer->address, ": ",
+  if (connection.peer.has_certificate && verified != X509_V_OK) {
+    EdgeLog().Warning(absl::StrCat("refused the certificate of ", connection.peer.address, ": ",
                                    X509_verify_cert_error_string(verified)));
     return false;
   }
@@ -783,7 +779,7 @@ void Edge::RefuseRevoked() {
 
 void Edge::Refuse(Connection& connection, absl::string_view reason) {
   EdgeLog().Warning(
-      absl::StrCat("ended the connection of ", connection.peer->address, ": ", reason));
+      absl::StrCat("ended the connection of ", connection.peer.address, ": ", reason));
   connection.guard.AppendGoAway(reason, connection.to_client);
   CountMessages(connection, 0);
   connection.state = Connection::State::kClosing;
@@ -795,7 +791,6 @@ void Edge::Refuse(Connection& connection, absl::string_view reason) {
 }
 
 void Edge::Destroy(Connection& connection) {
-  if (!connection.peer_name.empty()) peers_.Remove(connection.peer_name);
   if (!connection.is_own) {
     const auto address = addresses_.find(connection.address);
     if (connection.is_trusted) {

@@ -100,7 +100,6 @@ class Edge {
 
   // "HOST:PORT" with the port that was bound.
   const std::string& address() const { return address_; }
-  Peers& peers() { return peers_; }
 
   // Reaches the server as a client on this machine would: connects, uses TLS if the port does, and
   // waits for gRPC's first bytes; each step takes at most `patience`. UNAVAILABLE with the reason.
@@ -158,7 +157,6 @@ class Edge {
   SslContext client_tls_;                       // of CheckReachable
   std::vector<platform::Descriptor> listeners_;
   std::string address_;
-  Peers peers_;
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
   Admit admit_;
   platform::Descriptor epoll_;

@@ -26,6 +26,7 @@
 #include "gtest/gtest.h"
 #include "platform/descriptors.h"
 #include "server/edge/header_block.h"
+#include "server/edge/peers.h"
 
 namespace lengthwise::server {
 namespace {
@@ -371,6 +372,20 @@ TEST(Edge, DefaultLimitsAreDocumented) {
   EXPECT_EQ(Edge::Account().limits.most_message_bytes, 8 << 20);
   EXPECT_EQ(options.limits.control_rate, 100);
   EXPECT_EQ(options.limits.header_bytes, 16 << 10);
+}
+
+TEST(Peers, SocketsNameTellsTheClient) {
+  const Peer known = {.address = "10.0.0.7:40412", .has_certificate = true};
+  EXPECT_EQ(SocketName(known, "7-ab-1"), "lengthwise-7-ab-1=certified=10.0.0.7:40412");
+  const Peer read = PeerOf("unix-abstract:" + SocketName(known, "7-ab-1"));
+  EXPECT_EQ(read.address, "10.0.0.7:40412");
+  EXPECT_TRUE(read.has_certificate);
+  // gRPC encodes the brackets.
+  const Peer other = PeerOf("unix-abstract:lengthwise-1==%5B2001:db8::7%5D:40412");
+  EXPECT_EQ(other.address, "[2001:db8::7]:40412");
+  EXPECT_FALSE(other.has_certificate);
+  EXPECT_EQ(PeerOf("unix:").address, "unix:");
+  EXPECT_FALSE(PeerOf("unix:/tmp/lengthwise-=certified=x").has_certificate);
 }
 
 TEST(Edge, MalformedCertificateIsRefused) {

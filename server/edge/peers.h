@@ -1,17 +1,16 @@
-// Maps a gRPC call to its client connection: address and certificate.
-//
-// gRPC gets each connection as one end of a socket pair. The other end has a unique name, which
-// gRPC reports as the call's peer (grpc::ServerContext::peer).
+// Carries what the edge knows of a client to gRPC's calls. gRPC gets each connection as one end of
+// a socket pair, and reports the name of the other end as the peer of its calls
+// (grpc::ServerContext::peer). So the edge writes the client into that name.
 #ifndef LENGTHWISE_SERVER_EDGE_PEERS_H_
 #define LENGTHWISE_SERVER_EDGE_PEERS_H_
 
-#include <memory>
 #include <string>
-#include <utility>
+#include <vector>
 
-#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
-#include "platform/mutex.h"
 
 namespace lengthwise::server {
 
@@ -22,29 +21,22 @@ struct Peer {
   bool has_certificate = false;
 };
 
-// Thread-safe.
-class Peers {
- public:
-  // `name` is the result of grpc::ServerContext::peer for the connection.
-  void Add(const std::string& name, std::shared_ptr<Peer> peer) {
-    platform::MutexLock lock(mutex_);
-    peers_[name] = std::move(peer);
-  }
-  void Remove(const std::string& name) {
-    platform::MutexLock lock(mutex_);
-    peers_.erase(name);
-  }
-  // Null if the connection has ended or did not come through the edge.
-  std::shared_ptr<Peer> Find(absl::string_view name) const {
-    platform::MutexLock lock(mutex_);
-    const auto found = peers_.find(name);
-    return found == peers_.end() ? nullptr : found->second;
-  }
+// The name of a socket in the abstract namespace. No two sockets have the same `id`.
+inline std::string SocketName(const Peer& peer, absl::string_view id) {
+  return absl::StrCat("lengthwise-", id, "=", peer.has_certificate ? "certified" : "", "=",
+                      peer.address);
+}
 
- private:
-  mutable platform::Mutex mutex_;
-  absl::flat_hash_map<std::string, std::shared_ptr<Peer>> peers_ ABSL_GUARDED_BY(mutex_);
-};
+// The client of a call. If it did not come through the edge, gRPC's name of its peer.
+inline Peer PeerOf(const std::string& grpcs_name) {
+  const std::vector<std::string> parts = absl::StrSplit(grpcs_name, '=');
+  if (parts.size() != 3 || parts[0].rfind("unix-abstract:lengthwise-", 0) != 0) {
+    return {.address = grpcs_name};
+  }
+  // gRPC encodes the name as the path of a URI.
+  return {.address = absl::StrReplaceAll(parts[2], {{"%5B", "["}, {"%5D", "]"}, {"%25", "%"}}),
+          .has_certificate = parts[1] == "certified"};
+}
 
 }  // namespace lengthwise::server
 

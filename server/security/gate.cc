@@ -31,12 +31,8 @@ bool IsWorkers(absl::string_view method) {
 }  // namespace
 
 Gate::Gate(const Options& options, TokenStore* tokens, std::function<absl::Time()> now,
-           Peers* peers, AuditTrail* audit)
-    : options_(options),
-      tokens_(tokens),
-      quotas_(options.quotas, std::move(now)),
-      peers_(peers),
-      audit_(audit) {}
+           AuditTrail* audit)
+    : options_(options), tokens_(tokens), quotas_(options.quotas, std::move(now)), audit_(audit) {}
 
 absl::StatusOr<Caller> Gate::Identify(absl::string_view authorization, Caller* refused) {
   if (tokens_ == nullptr || !tokens_->IsRequired()) return AnonymousCaller();
@@ -89,13 +85,12 @@ absl::StatusOr<Caller> Gate::Admit(const grpc::CallbackServerContext& context,
   if (const auto found = metadata.find(rpc::kAuthorizationKey); found != metadata.end()) {
     credentials.authorization = absl::string_view(found->second.data(), found->second.size());
   }
-  const std::shared_ptr<Peer> peer = peers_ == nullptr ? nullptr : peers_->Find(context.peer());
-  credentials.has_certificate = peer != nullptr && peer->has_certificate;
-  const std::string address = peer == nullptr ? context.peer() : peer->address;
+  const Peer peer = PeerOf(context.peer());
+  credentials.has_certificate = peer.has_certificate;
   Caller known;
   const absl::StatusOr<Caller> caller = Decide(credentials, method, &known);
-  if (audit_ != nullptr) audit_->Admit(context, address, known);
-  if (absl::IsUnauthenticated(caller.status())) LogRefusal(method, address, caller.status());
+  if (audit_ != nullptr) audit_->Admit(context, peer.address, known);
+  if (absl::IsUnauthenticated(caller.status())) LogRefusal(method, peer.address, caller.status());
   return caller;
 }
 

@@ -44,11 +44,10 @@ class Gate {
     bool has_certificate = false;
   };
 
-  // `tokens` null: the server never has tokens. `peers` holds the connections of the server's edge:
-  // the gate reads their certificates there. `peers` null: gRPC's connections are the clients'.
-  // `audit` gets the caller of each call; null: no audit log. All must outlive the gate.
+  // `tokens` null: the server never has tokens. `audit` gets the caller of each call; null: no
+  // audit log. Both must outlive the gate.
   Gate(const Options& options, TokenStore* tokens, std::function<absl::Time()> now = absl::Now,
-       Peers* peers = nullptr, AuditTrail* audit = nullptr);
+       AuditTrail* audit = nullptr);
 
   // For the edge (Edge::Admit): returns the caller of a call that gRPC has not seen yet.
   // UNAUTHENTICATED if its token is missing or invalid, as Admit. `method` is the client's text.
@@ -87,7 +86,6 @@ class Gate {
   const Options options_;
   TokenStore* const tokens_;
   Quotas quotas_;
-  Peers* const peers_;
   AuditTrail* const audit_;
 };
 
