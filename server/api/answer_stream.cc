@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "platform/failpoint.h"
-#include "rpc/status.h"
 
 namespace lengthwise::server {
 
@@ -115,8 +114,7 @@ void AnswerStream<Request, Response, kInFlight>::Proceed() {
     if (write) LENGTHWISE_FAILPOINT("stream.acknowledge.before");
     if (write) this->StartWrite(&response_);
     if (read) this->StartRead(&request_);
-    // Last: OnDone may be called at any time from here on.
-    if (finish) return this->Finish(rpc::ToGrpcStatus(status));
+    if (finish) return this->EndCall(status);
     if (!started) return;
   }
 }

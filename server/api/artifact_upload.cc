@@ -29,7 +29,10 @@ void Upload<Request>::Read() {
 
 template <typename Request>
 void Upload<Request>::OnReadDone(bool ok) {
-  if (ok) share_ = this->streams_.answers().Take(this->payer_, /*method=*/"", request_);
+  if (ok) {
+    share_ = this->streams_.answers().Take(this->payer_, /*method=*/"", request_);
+    this->admission_.audited.SetRequest(request_);
+  }
   this->EndOperation([self = this->shared_from_this(), ok] { self->Take(ok); });
 }
 
@@ -83,7 +86,7 @@ template <typename Request>
 void Upload<Request>::FinishWith(const absl::Status& status) {
   LENGTHWISE_FAILPOINT("upload.answer.before");
   writer_.reset();  // here, not on gRPC's thread, because it may touch the disk
-  this->FinishTransfer(status);
+  this->EndTransfer(status);
 }
 
 template class Upload<v1::UploadArtifactRequest>;

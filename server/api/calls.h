@@ -11,6 +11,7 @@
 #define LENGTHWISE_SERVER_API_CALLS_H_
 
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -133,41 +134,48 @@ class Calls {
   UnaryReactor* Serve(Work work, CallContext* context, const Request* request, Response* response,
                       Handle handle) {
     const absl::string_view method = MethodOf<Request>();
-    absl::StatusOr<Caller> caller = gate_.Admit(*context, method);
-    platform::WorkPool* const pool = caller.ok() ? PoolFor(work, *caller) : nullptr;
-    absl::Status admitted = caller.status();
+    const auto admission = std::make_shared<Gate::Admission>();
+    absl::Status admitted = gate_.Admit(*context, method, *admission);
+    admission->audited.SetRequest(*request);
+    const Caller& caller = admission->caller;
+    platform::WorkPool* const pool = admitted.ok() ? PoolFor(work, caller) : nullptr;
     const bool is_taken = work == Work::kHeartbeat || work == Work::kLease;
     if (admitted.ok() && pool == nullptr && !is_taken) {
-      admitted = CheckUncounted(*caller, *request);
+      admitted = CheckUncounted(caller, *request);
     }
     if (!admitted.ok()) {
+      admission->audited.End(admitted);
       UnaryReactor* const refused = context->DefaultReactor();
       refused->Finish(rpc::ToGrpcStatus(admitted));
       return refused;
     }
     const bool counts = pool != nullptr || work == Work::kLease;
-    const std::string client = pool == nullptr ? "" : ClientOf(*context, *caller);
-    const std::string payer = counts ? PayerOf(*context, *caller) : "";
+    const std::string client = pool == nullptr ? "" : ClientOf(*context, caller);
+    const std::string payer = counts ? PayerOf(*context, caller) : "";
     // gRPC ends calls with its own reactor on the same thread. Answers from memory are small.
     UnaryCall* const call = counts ? new UnaryCall() : nullptr;
     UnaryReactor* const reactor =
         call == nullptr ? context->DefaultReactor() : static_cast<UnaryReactor*>(call);
-    Done<Response> done = [this, payer, method, call, reactor,
-                           response](absl::StatusOr<Response> result) {
+    Done<Response> done = [this, payer, method, call, reactor, response,
+                           admission](absl::StatusOr<Response> result) {
       absl::Status status = result.status();
       if (status.ok() && call != nullptr) {
         absl::StatusOr<AnswerBudget::Share> share = streams_.answers().Take(payer, method, *result);
         status = share.status();
         if (status.ok()) call->answer = *std::move(share);
       }
-      if (status.ok()) *response = *std::move(result);
+      if (status.ok()) {
+        admission->audited.SetResponse(*result);
+        *response = *std::move(result);
+      }
+      admission->audited.End(status);
       reactor->Finish(rpc::ToGrpcStatus(status));
     };
-    auto run = [request, caller = *std::move(caller), done, handle = std::move(handle)] {
+    auto run = [request, admission, done, handle = std::move(handle)] {
       if constexpr (std::is_invocable_v<Handle, const Request&, const Caller&, Done<Response>>) {
-        handle(*request, caller, done);
+        handle(*request, admission->caller, done);
       } else {
-        done(handle(*request, caller));
+        done(handle(*request, admission->caller));
       }
     };
     if (pool == nullptr) {
@@ -210,15 +218,19 @@ class Calls {
   template <typename Reactor, typename Start>
   Reactor* Open(absl::string_view method, CallContext* context,
                 const google::protobuf::Message* request, Start start) {
-    absl::StatusOr<Gate::Admission> admission = gate_.AdmitStream(*context, method);
-    absl::Status admitted = admission.status();
-    if (admitted.ok() && request != nullptr) {
-      admitted = CheckUncounted(admission->caller, *request);
+    Gate::Admission admission;
+    absl::Status status = gate_.AdmitStream(*context, method, admission);
+    if (request != nullptr) {
+      admission.audited.SetRequest(*request);
+      if (status.ok()) status = CheckUncounted(admission.caller, *request);
     }
-    if (!admitted.ok()) return new RefusedStream<Reactor>(admitted);
-    const auto stream = start(context, *std::move(admission));
-    if (!stream.ok()) return new RefusedStream<Reactor>(stream.status());
-    return *stream;
+    if (status.ok()) {
+      const auto stream = start(context, admission);
+      if (stream.ok()) return *stream;
+      status = stream.status();
+    }
+    admission.audited.End(status);
+    return new RefusedStream<Reactor>(status);
   }
 
   OpenStreams& streams() const { return streams_; }

@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "platform/mutex.h"
+#include "rpc/status.h"
 #include "server/api/answer_budget.h"
 #include "server/security/gate.h"
 
@@ -35,10 +36,6 @@ class StoppableStream {
   const Caller& caller() const { return admission_.caller; }
 
  protected:
-  // After this the stream does not count in its caller's quota.
-  void Dismiss() { admission_.stream.reset(); }
-
- private:
   Gate::Admission admission_;
 };
 
@@ -84,7 +81,7 @@ class OwnedStream : public Reactor,
   // Called by gRPC. An outstanding operation has ended as well.
   void OnCancel() override { Stop(absl::CancelledError("the client cancelled the call")); }
   void OnDone() override {
-    Dismiss();
+    admission_.stream.reset();
     streams_.Remove(this);
   }
 
@@ -93,6 +90,11 @@ class OwnedStream : public Reactor,
   OwnedStream(Gate::Admission admission, OpenStreams& streams)
       : StoppableStream(std::move(admission)), streams_(streams) {}
   void Own() { streams_.Add(this->shared_from_this()); }
+  // Ends the call. Last: OnDone may be called at any time from here on.
+  void EndCall(const absl::Status& status) {
+    admission_.audited.End(status);
+    this->Finish(rpc::ToGrpcStatus(status));
+  }
 
   OpenStreams& streams_;
 };

@@ -24,7 +24,6 @@
 #include "grpcpp/support/server_callback.h"
 #include "platform/mutex.h"
 #include "platform/work_pool.h"
-#include "rpc/status.h"
 #include "server/api/open_streams.h"
 #include "server/security/gate.h"
 
@@ -178,10 +177,10 @@ class TransferStream : public OwnedStream<Stream, Reactor> {
     Break(absl::DeadlineExceededError(absl::StrCat(
         "the client ", does, " for ", absl::FormatDuration(threads_.patience), "; ", advice)));
   }
-  // Ends the turn and the stream. Last: OnDone may be called at any time from here on.
-  void FinishTransfer(const absl::Status& status) {
+  // Ends the turn and the call.
+  void EndTransfer(const absl::Status& status) {
     threads_.End(client_);
-    this->Finish(rpc::ToGrpcStatus(status));
+    this->EndCall(status);
   }
 
   const std::string client_;
@@ -259,6 +258,7 @@ class PushStream final
     if (!response.ok()) return End(response.status());
     if (!response->has_value()) return End(absl::OkStatus());
     response_ = **std::move(response);
+    this->admission_.audited.SetResponse(response_);
     this->BeginOperation();
     this->StartWrite(&response_);
   }
@@ -266,7 +266,7 @@ class PushStream final
   // On the pool.
   void End(const absl::Status& status) {
     next_ = nullptr;  // here, not on gRPC's thread, because it may close a file
-    this->FinishTransfer(status);
+    this->EndTransfer(status);
   }
 
   const absl::string_view method_;

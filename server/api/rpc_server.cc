@@ -98,7 +98,6 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(Options options, Cor
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
                              options.pings.least_interval_ms());
   for (const auto& service : server->services_) builder.RegisterService(service.get());
-  if (server->audit_ != nullptr) options.interceptors.push_back(server->audit_->Interceptor());
   builder.experimental().SetInterceptorCreators(std::move(options.interceptors));
   server->server_ = builder.BuildAndStart();
   if (server->server_ == nullptr) {
@@ -135,8 +134,7 @@ RpcServer::RpcServer(const Options& options, std::unique_ptr<Edge> edge, Core& c
       streams_(options.streams != nullptr ? options.streams : std::make_shared<OpenStreams>()),
       edge_(std::move(edge)),
       address_(edge_ == nullptr ? absl::StrCat("unix:", options.socket) : edge_->address()),
-      audit_(options.audit == nullptr ? nullptr : std::make_unique<AuditTrail>(*options.audit)),
-      gate_(options.gate, options.tokens, absl::Now, audit_.get()),
+      gate_(options.gate, options.tokens, absl::Now, options.audit),
       lookups_(options.lookup_threads, options.longest_wait),
       readers_(options.reader_threads, options.longest_wait),
       transfers_(options.transfer_threads, options.longest_wait, options.transfer_patience,
@@ -154,8 +152,7 @@ RpcServer::RpcServer(const Options& options, std::unique_ptr<Edge> edge, Core& c
               .checkpoints = worker_uploads_.pool},
              *streams_) {
   services_.push_back(NewExperimentService(core, readers_, transfers_, calls_));
-  services_.push_back(
-      NewWorkerService(core, worker_transfers_, worker_uploads_, audit_.get(), calls_));
+  services_.push_back(NewWorkerService(core, worker_transfers_, worker_uploads_, calls_));
   services_.push_back(NewFleetService(core, calls_));
   services_.push_back(NewCatalogueService(options.catalogue, calls_));
   services_.push_back(NewAdministrationService(core.backups(), transfers_, calls_));

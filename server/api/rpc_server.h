@@ -20,7 +20,6 @@
 #include "server/coordination/core.h"
 #include "server/edge/edge.h"
 #include "server/security/audit_log.h"
-#include "server/security/audit_trail.h"
 #include "server/security/gate.h"
 #include "server/security/token_store.h"
 
@@ -92,7 +91,6 @@ class RpcServer {
   const std::shared_ptr<OpenStreams> streams_;
   const std::unique_ptr<Edge> edge_;  // null with a Unix socket
   const std::string address_;
-  const std::unique_ptr<AuditTrail> audit_;  // null if nothing is recorded
   Gate gate_;
   platform::WorkPool lookups_;
   platform::WorkPool readers_;

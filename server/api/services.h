@@ -11,7 +11,6 @@
 #include "server/api/calls.h"
 #include "server/api/push_stream.h"
 #include "server/coordination/core.h"
-#include "server/security/audit_trail.h"
 #include "server/security/token_store.h"
 #include "specification/catalogues.h"
 
@@ -22,10 +21,9 @@ std::unique_ptr<Service> NewExperimentService(Core& core, platform::WorkPool& wa
                                               TransferThreads& transfers, Calls& calls);
 
 // `downloads` and `uploads` serve only workers' checkpoints, one direction each, so that neither
-// users who download models nor a resuming fleet delay uploads. `audit` null: nothing is recorded.
+// users who download models nor a resuming fleet delay uploads.
 std::unique_ptr<Service> NewWorkerService(Core& core, TransferThreads& downloads,
-                                          TransferThreads& uploads, AuditTrail* audit,
-                                          Calls& calls);
+                                          TransferThreads& uploads, Calls& calls);
 
 std::unique_ptr<Service> NewFleetService(Core& core, Calls& calls);
 

@@ -7,7 +7,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "platform/status_macros.h"
-#include "rpc/status.h"
 
 namespace lengthwise::server {
 namespace {
@@ -183,8 +182,7 @@ void WatchReactor::FinishWith(const absl::Status& status) {
     platform::MutexLock lock(mutex_);
     phase_ = Phase::kFinished;
   }
-  // Last: OnDone may be called at any time from here on.
-  Finish(rpc::ToGrpcStatus(status));
+  EndCall(status);
 }
 
 }  // namespace lengthwise::server

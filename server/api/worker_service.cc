@@ -72,8 +72,7 @@ void MakeTextPrintable(v1::StreamEventsRequest& request) {
 }  // namespace
 
 std::unique_ptr<Service> NewWorkerService(Core& core, TransferThreads& downloads,
-                                          TransferThreads& uploads, AuditTrail* audit,
-                                          Calls& calls) {
+                                          TransferThreads& uploads, Calls& calls) {
   auto service = std::make_unique<Service>(calls);
   service->ServeBy<v1::SynchronizeRequest, v1::SynchronizeResponse>(
       [&core, &calls](CallContext* context, const auto* request, auto* response) {
@@ -105,22 +104,20 @@ std::unique_ptr<Service> NewWorkerService(Core& core, TransferThreads& downloads
         return absl::FailedPreconditionError("workers of this version call Synchronize");
       });
   service->ServeBoth<v1::StreamEventsRequest, v1::StreamEventsResponse>(
-      [&core, &calls, audit](CallContext* context,
-                             Gate::Admission admission) -> absl::StatusOr<EventStream*> {
+      [&core, &calls](CallContext*, Gate::Admission admission) -> absl::StatusOr<EventStream*> {
         return EventStream::Start(
-            [&core, audit, context, by = admission.caller.principal](
+            [&core, audited = admission.audited, by = admission.caller.principal](
                 v1::StreamEventsRequest asked, Done<v1::StreamEventsResponse> done) {
               // Even to forget them would keep the command loop.
               if (asked.events_size() > kMaxEvents) return done(PartsOf(asked).status());
               MakeTextPrintable(asked);
               // Only for the audit log: Store checks the lease again and answers with a refusal,
               // and the stream continues.
-              if (audit != nullptr && !asked.events().empty()) {
+              if (audited.is_recorded() && !asked.events().empty()) {
                 const absl::Status status =
                     core.lease_ids().Check(asked.lease_id(), asked.fencing_token(), by);
                 if (!status.ok()) {
-                  audit->Refuse(*context, MethodOf<v1::StreamEventsRequest>(),
-                                asked.events(0).trial(), status);
+                  audited.Refuse(asked.events(0).trial(), status);
                 }
               }
               const auto bytes = static_cast<int64_t>(asked.ByteSizeLong() +

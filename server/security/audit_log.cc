@@ -8,6 +8,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "absl/time/clock.h"
 #include "nlohmann/json.hpp"
 #include "platform/log.h"
 #include "proto/role_name.h"
@@ -92,7 +93,18 @@ AuditLog::~AuditLog() {
 }
 
 void AuditLog::Record(AuditRecord record) {
+  const bool is_anonymous = !record.caller.principal.empty() && record.caller.token_id.empty();
+  if (is_anonymous && !options_.with_anonymous) return;
   platform::MutexLock lock(mutex_);
+  record.time = absl::Now();
+  if (!record.outcome.ok()) {
+    Failures& failures = failures_[record.caller.principal];
+    if (failures.bucket.Take(record.time) > absl::ZeroDuration()) {
+      ++failures.suppressed;
+      return;
+    }
+    record.suppressed = std::exchange(failures.suppressed, 0);
+  }
   counts_.suppressed += record.suppressed;
   if (queue_.size() + in_flight_ >= kMaxWaiting) {
     ++counts_.lost;

@@ -7,7 +7,7 @@
 //
 // Optional fields: "token_maker" (the principal that created the token), "made" (a new experiment,
 // token or backup), "request_id", "dry_run", "reason" (for an outcome other than OK) and
-// "suppressed" (audit_trail.h). Principal, role and token_id are null for an unknown caller.
+// "suppressed". Principal, role and token_id are null for an unknown caller.
 // Callers' texts are truncated, in ASCII, and stripped of anything that looks like a token's
 // secret.
 #ifndef LENGTHWISE_SERVER_SECURITY_AUDIT_LOG_H_
@@ -15,6 +15,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <string>
 #include <thread>
@@ -24,13 +25,14 @@
 #include "absl/time/time.h"
 #include "platform/mutex.h"
 #include "platform/rotated_file.h"
+#include "platform/token_bucket.h"
 #include "proto/access_service.pb.h"
 #include "server/security/authorization.h"
 
 namespace lengthwise::server {
 
 struct AuditRecord {
-  absl::Time time;
+  absl::Time time;  // set by AuditLog
   // Without a principal: unknown.
   Caller caller;
   // "10.0.0.7:41234"; of a private server, gRPC's name of the socket.
@@ -44,7 +46,7 @@ struct AuditRecord {
   std::string stated_reason;  // the caller's, such as that of a cancellation
   bool dry_run = false;
   absl::Status outcome;
-  // Number of lines suppressed before this one.
+  // Number of lines suppressed before this one. Set by AuditLog.
   int64_t suppressed = 0;
 };
 
@@ -52,13 +54,19 @@ struct AuditRecord {
 std::string FormatAuditLine(const AuditRecord& record);
 
 // Thread-safe. A thread of its own writes, so recording never waits for the disk and never fails.
+// A principal has a budget of failed calls, and all unknown callers share one: a flood of failures
+// must not push earlier actions out of the log. Each line has the number of its principal's lines
+// that were suppressed since the previous one.
 // If the disk cannot be written, the server's log says so once; up to 10,000 lines wait, and the
 // number of lines lost beyond that is recorded as a line once the disk works again.
 class AuditLog {
  public:
+  static constexpr double kFailuresPerSecond = 1;
+  static constexpr double kFailuresAtOnce = 100;
+
   struct Options {
     platform::RotatedFile file;
-    // Also records calls on a server without tokens.
+    // Also records calls of the anonymous caller of a server without tokens.
     bool with_anonymous = false;
     // Interval between attempts after a failed write.
     absl::Duration retry = absl::Seconds(1);
@@ -71,7 +79,6 @@ class AuditLog {
   AuditLog& operator=(const AuditLog&) = delete;
 
   void Record(AuditRecord record);
-  bool with_anonymous() const { return options_.with_anonymous; }
 
   // Numbers of lines, for the metrics.
   struct Counts {
@@ -84,6 +91,11 @@ class AuditLog {
   bool is_failing() const;
 
  private:
+  struct Failures {
+    platform::TokenBucket bucket{kFailuresPerSecond, kFailuresAtOnce};
+    int64_t suppressed = 0;
+  };
+
   void Run();
   // Lines that could not be written return to the front of the queue.
   void WriteQueue() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -94,6 +106,7 @@ class AuditLog {
   std::deque<AuditRecord> queue_ ABSL_GUARDED_BY(mutex_);
   size_t in_flight_ ABSL_GUARDED_BY(mutex_) = 0;  // taken from the queue, being written
   Counts counts_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, Failures> failures_ ABSL_GUARDED_BY(mutex_);  // by principal
   int64_t lost_unsaid_ ABSL_GUARDED_BY(mutex_) = 0;
   bool failing_ ABSL_GUARDED_BY(mutex_) = false;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;

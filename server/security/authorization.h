@@ -52,7 +52,7 @@ enum class Access {
   kAdminister,
 };
 
-// Selects the calls of a method that the audit log records (audit_trail.h).
+// Selects the calls of a method that the audit log records (audited_call.h).
 enum class Audit {
   // All calls with their outcomes. For methods that change something.
   kEveryCall,

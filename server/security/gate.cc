@@ -31,7 +31,7 @@ bool IsWorkers(absl::string_view method) {
 }  // namespace
 
 Gate::Gate(const Options& options, TokenStore* tokens, std::function<absl::Time()> now,
-           AuditTrail* audit)
+           AuditLog* audit)
     : options_(options), tokens_(tokens), quotas_(options.quotas, std::move(now)), audit_(audit) {}
 
 absl::StatusOr<Caller> Gate::Identify(absl::string_view authorization, Caller* refused) {
@@ -72,14 +72,14 @@ absl::StatusOr<Caller> Gate::Meet(const Peer& peer, absl::string_view method,
   // Names that the API does not have are the stranger's text, which belongs into no log.
   const Rule* rule = FindRule(method);
   LogRefusal(rule == nullptr ? "an unknown method" : rule->method, peer.address, caller.status());
-  if (rule != nullptr && audit_ != nullptr) {
-    audit_->Write({.caller = refused, .peer = peer.address}, method, caller.status());
+  if (audit_ != nullptr) {
+    AuditedCall(*audit_, method, refused, peer.address).End(caller.status());
   }
   return caller.status();
 }
 
-absl::StatusOr<Caller> Gate::Admit(const grpc::CallbackServerContext& context,
-                                   absl::string_view method) {
+absl::Status Gate::Admit(const grpc::CallbackServerContext& context, absl::string_view method,
+                         Admission& admission) {
   Credentials credentials;
   const auto& metadata = context.client_metadata();
   if (const auto found = metadata.find(rpc::kAuthorizationKey); found != metadata.end()) {
@@ -87,21 +87,21 @@ absl::StatusOr<Caller> Gate::Admit(const grpc::CallbackServerContext& context,
   }
   const Peer peer = PeerOf(context.peer());
   credentials.has_certificate = peer.has_certificate;
-  Caller known;
-  const absl::StatusOr<Caller> caller = Decide(credentials, method, &known);
-  if (audit_ != nullptr) audit_->Admit(context, peer.address, known);
-  if (absl::IsUnauthenticated(caller.status())) LogRefusal(method, peer.address, caller.status());
-  return caller;
+  const absl::Status status = Decide(credentials, method, &admission.caller).status();
+  if (audit_ != nullptr) {
+    admission.audited = AuditedCall(*audit_, method, admission.caller, peer.address);
+  }
+  if (absl::IsUnauthenticated(status)) LogRefusal(method, peer.address, status);
+  return status;
 }
 
-absl::StatusOr<Gate::Admission> Gate::AdmitStream(const grpc::CallbackServerContext& context,
-                                                  absl::string_view method) {
-  Admission admission;
-  ASSIGN_OR_RETURN(admission.caller, Admit(context, method));
+absl::Status Gate::AdmitStream(const grpc::CallbackServerContext& context, absl::string_view method,
+                               Admission& admission) {
+  RETURN_IF_ERROR(Admit(context, method, admission));
   if (!IsWorkers(method)) {
     ASSIGN_OR_RETURN(admission.stream, quotas_.OpenStream(admission.caller.principal));
   }
-  return admission;
+  return absl::OkStatus();
 }
 
 }  // namespace lengthwise::server

@@ -19,7 +19,8 @@
 #include "absl/time/time.h"
 #include "grpcpp/server_context.h"
 #include "server/edge/peers.h"
-#include "server/security/audit_trail.h"
+#include "server/security/audit_log.h"
+#include "server/security/audited_call.h"
 #include "server/security/authorization.h"
 #include "server/security/quotas.h"
 #include "server/security/token_store.h"
@@ -44,31 +45,32 @@ class Gate {
     bool has_certificate = false;
   };
 
-  // `tokens` null: the server never has tokens. `audit` gets the caller of each call; null: no
-  // audit log. Both must outlive the gate.
+  // `tokens` null: the server never has tokens. `audit` null: no audit log. Both must outlive the
+  // gate.
   Gate(const Options& options, TokenStore* tokens, std::function<absl::Time()> now = absl::Now,
-       AuditTrail* audit = nullptr);
+       AuditLog* audit = nullptr);
 
   // For the edge (Edge::Admit): returns the caller of a call that gRPC has not seen yet.
   // UNAUTHENTICATED if its token is missing or invalid, as Admit. `method` is the client's text.
   absl::StatusOr<Caller> Meet(const Peer& peer, absl::string_view method,
                               absl::string_view authorization);
 
-  // Returns the caller of `method` ("lengthwise.v1.ExperimentService/GetTrial"). UNAUTHENTICATED if
+  // Of a call that is refused: what the credentials prove.
+  struct Admission {
+    Caller caller;
+    AuditedCall audited;
+    Quotas::Stream stream;
+  };
+  // Admits the caller of `method` ("lengthwise.v1.ExperimentService/GetTrial"). UNAUTHENTICATED if
   // a token is missing or invalid, or a certificate is missing. PERMISSION_DENIED if the role may
   // not call it. RESOURCE_EXHAUSTED with a google.rpc.RetryInfo for too many calls. Workers' calls
   // are not counted: their leases limit them. Callers without a valid token are logged, at most
   // once in ten seconds.
-  absl::StatusOr<Caller> Admit(const grpc::CallbackServerContext& context,
-                               absl::string_view method);
-
-  // As Admit, for a call that stays open. It counts until `stream` is destroyed.
-  struct Admission {
-    Caller caller;
-    Quotas::Stream stream;
-  };
-  absl::StatusOr<Admission> AdmitStream(const grpc::CallbackServerContext& context,
-                                        absl::string_view method);
+  absl::Status Admit(const grpc::CallbackServerContext& context, absl::string_view method,
+                     Admission& admission);
+  // As Admit, for a call that stays open. It counts until `admission.stream` is destroyed.
+  absl::Status AdmitStream(const grpc::CallbackServerContext& context, absl::string_view method,
+                           Admission& admission);
 
   // Checks for an open stream that its caller would still be admitted. UNAUTHENTICATED if its token
   // was revoked or has expired, or if it has none and the server now asks for one.
@@ -86,7 +88,7 @@ class Gate {
   const Options options_;
   TokenStore* const tokens_;
   Quotas quotas_;
-  AuditTrail* const audit_;
+  AuditLog* const audit_;
 };
 
 }  // namespace lengthwise::server
