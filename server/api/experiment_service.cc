@@ -16,6 +16,7 @@
 #include "server/api/services.h"
 #include "server/api/validation.h"
 #include "server/api/watch_reactor.h"
+#include "server/coordination/names.h"
 #include "server/security/authorization.h"
 
 namespace lengthwise::server {
@@ -43,7 +44,6 @@ bool HasCode(const v1::ExperimentSpecification& specification) {
 // trial `name`. Reads the store, unless the caller may change all experiments (Work::kChange).
 absl::Status CheckOwner(Core& core, const Caller& caller, absl::string_view name) {
   if (caller.role == v1::ADMIN) return absl::OkStatus();
-  RETURN_IF_ERROR(CheckExperimentOrTrialName("name", name));
   ASSIGN_OR_RETURN(const std::string owner, core.reads().GetOwner(name));
   return MayChange(caller, name, owner);
 }
@@ -102,7 +102,6 @@ void AddChanges(Service& service, Core& core) {
   service.Serve<v1::CancelExperimentRequest, v1::Experiment>(
       Work::kChange, [&core](const auto& asked, const Caller& caller, auto done) {
         absl::Status status = CheckOwner(core, caller, asked.name());
-        if (status.ok()) status = CheckExperimentName("name", asked.name());
         if (status.ok()) status = CheckText("reason", asked.reason(), kMaxReasonBytes);
         if (!status.ok()) return done(status);
         core.loop().PostParts<v1::Experiment>(
@@ -124,8 +123,7 @@ void AddChanges(Service& service, Core& core) {
       });
   service.Serve<v1::DeleteExperimentRequest, v1::DeleteExperimentResponse>(
       Work::kChange, [&core](const auto& asked, const Caller& caller, auto done) {
-        absl::Status status = CheckOwner(core, caller, asked.name());
-        if (status.ok()) status = CheckExperimentName("name", asked.name());
+        const absl::Status status = CheckOwner(core, caller, asked.name());
         if (!status.ok()) return done(status);
         core.loop().Post<v1::DeleteExperimentResponse>(
             [&core, &asked] { return core.experiments().Delete(asked); }, std::move(done),
@@ -133,8 +131,7 @@ void AddChanges(Service& service, Core& core) {
       });
   service.Serve<v1::ChangeOwnerRequest, v1::Experiment>(
       Work::kMemory, [&core](const auto& asked, const Caller&, auto done) {
-        absl::Status status = CheckExperimentName("name", asked.name());
-        if (status.ok()) status = CheckOwnerName(asked.owner());
+        const absl::Status status = CheckOwnerName(asked.owner());
         if (!status.ok()) return done(status);
         core.loop().Post<v1::Experiment>(
             [&core, &asked] { return core.experiments().ChangeOwner(asked); }, std::move(done),
@@ -143,7 +140,6 @@ void AddChanges(Service& service, Core& core) {
   service.Serve<v1::CancelTrialRequest, v1::Trial>(
       Work::kChange, [&core](const auto& asked, const Caller& caller, auto done) {
         absl::Status status = CheckOwner(core, caller, asked.name());
-        if (status.ok()) status = CheckTrialName("name", asked.name());
         if (status.ok()) status = CheckText("reason", asked.reason(), kMaxReasonBytes);
         if (!status.ok()) return done(status);
         core.loop().Post<v1::Trial>(
@@ -157,8 +153,7 @@ void AddChanges(Service& service, Core& core) {
 void AddReads(Service& service, Core& core, Calls& calls) {
   // kQuery, because it measures the experiment's disk use.
   service.Serve<v1::GetExperimentRequest, v1::Experiment>(
-      Work::kQuery, [&core](const auto& asked, const Caller&) -> absl::StatusOr<v1::Experiment> {
-        RETURN_IF_ERROR(CheckExperimentName("name", asked.name()));
+      Work::kQuery, [&core](const auto& asked, const Caller&) {
         return core.reads().GetExperiment(asked.name(), asked.omit_disk_use());
       });
   service.Serve<v1::FindExperimentRequest, v1::FindExperimentResponse>(
@@ -178,14 +173,12 @@ void AddReads(Service& service, Core& core, Calls& calls) {
                            });
       });
   service.Serve<v1::GetTrialRequest, v1::Trial>(
-      Work::kLookup, [&core](const auto& asked, const Caller&) -> absl::StatusOr<v1::Trial> {
-        RETURN_IF_ERROR(CheckTrialName("name", asked.name()));
-        return core.reads().GetTrial(asked.name());
-      });
+      Work::kLookup,
+      [&core](const auto& asked, const Caller&) { return core.reads().GetTrial(asked.name()); });
   service.Serve<v1::ListTrialsRequest, v1::ListTrialsResponse>(
       Work::kLookup,
       [&core](const auto& asked, const Caller&) -> absl::StatusOr<v1::ListTrialsResponse> {
-        RETURN_IF_ERROR(CheckExperimentName("parent", asked.parent()));
+        RETURN_IF_ERROR(ParseExperimentName(asked.parent(), "parent").status());
         RETURN_IF_ERROR(CheckPage(asked.page_size(), asked.page_token()));
         RETURN_IF_ERROR(CheckText("filter", asked.filter(), kMaxFilterBytes));
         return core.reads().ListTrials(asked);
@@ -225,7 +218,7 @@ void AddStreams(Service& service, Core& core, platform::WorkPool& watchers,
   service.ServeResponses<v1::WatchExperimentRequest, v1::WatchExperimentResponse>(
       [&core, &watchers, &calls](CallContext* context, const auto& asked,
                                  Gate::Admission admission) -> absl::StatusOr<WatchReactor*> {
-        RETURN_IF_ERROR(CheckExperimentOrTrialName("name", asked.name()));
+        RETURN_IF_ERROR(ParseExperimentOrTrialName(asked.name()).status());
         if (asked.start_position() < 0) {
           return rpc::InvalidField("start_position",
                                    "is negative; accepted: 0 for all, or next_position");
@@ -248,7 +241,7 @@ void AddStreams(Service& service, Core& core, platform::WorkPool& watchers,
       [&core](const auto& asked, const Caller&) -> absl::StatusOr<Next<v1::DownloadModelResponse>> {
         absl::string_view trial = asked.name();
         const bool is_network = absl::ConsumeSuffix(&trial, "/network");
-        RETURN_IF_ERROR(CheckTrialName("name", trial));
+        RETURN_IF_ERROR(ParseTrialName(trial).status());
         ASSIGN_OR_RETURN(OpenedModel opened, core.artifacts().OpenModel(trial, is_network));
         const auto model = std::make_shared<OpenedModel>(std::move(opened));
         return

@@ -8,7 +8,7 @@
 #include "platform/status_macros.h"
 #include "proto/training_points.h"
 #include "rpc/status.h"
-#include "server/api/validation.h"
+#include "server/coordination/names.h"
 
 namespace lengthwise::server {
 namespace {
@@ -78,7 +78,6 @@ v1::TrainingPoints DownSample(const v1::TrainingPoints& points, int64_t max_poin
 absl::StatusOr<v1::QueryLossCurvesResponse> LossCurves(EventLog& log,
                                                        const v1::QueryLossCurvesRequest& request,
                                                        int64_t max_answer_bytes) {
-  RETURN_IF_ERROR(CheckExperimentOrTrialName("name", request.name()));
   const int32_t max_points = request.max_points() == 0 ? kDefaultPoints : request.max_points();
   if (max_points < 2 || max_points > kMaxPoints) {
     return rpc::InvalidField("max_points", absl::StrCat("is ", request.max_points(),
@@ -113,7 +112,6 @@ absl::StatusOr<v1::QueryLossCurvesResponse> LossCurves(EventLog& log,
 
 absl::StatusOr<v1::QueryLengthAccuraciesResponse> LengthAccuracies(
     EventLog& log, const v1::QueryLengthAccuraciesRequest& request, int64_t max_answer_bytes) {
-  RETURN_IF_ERROR(CheckExperimentOrTrialName("name", request.name()));
   v1::QueryLengthAccuraciesResponse response;
   int64_t bytes = 0;
   RETURN_IF_ERROR(log.ForEachEvent(
@@ -131,7 +129,6 @@ absl::StatusOr<v1::QueryLengthAccuraciesResponse> LengthAccuracies(
 
 absl::StatusOr<v1::SummarizeExperimentResponse> Summary(
     Reads& reads, const v1::SummarizeExperimentRequest& request, int64_t max_answer_bytes) {
-  RETURN_IF_ERROR(CheckExperimentName("name", request.name()));
   if (!request.select().empty() && request.select() != "seen" && request.select() != "unseen") {
     return rpc::InvalidField(
         "select", absl::StrCat("is \"", request.select(), "\"; accepted: seen, unseen, or empty"));
@@ -144,7 +141,7 @@ absl::StatusOr<v1::SummarizeExperimentResponse> Summary(
 
 absl::StatusOr<std::vector<int64_t>> AttentionMaps(EventLog& log,
                                                    const v1::QueryAttentionMapsRequest& request) {
-  RETURN_IF_ERROR(CheckTrialName("name", request.name()));
+  RETURN_IF_ERROR(ParseTrialName(request.name()).status());
   if (request.length() < 0) {
     return rpc::InvalidField("length",
                              absl::StrCat("is ", request.length(), "; accepted: 0 or more"));
@@ -160,7 +157,7 @@ absl::StatusOr<std::vector<int64_t>> AttentionMaps(EventLog& log,
 
 absl::StatusOr<std::vector<int64_t>> Projections(EventLog& log,
                                                  const v1::QueryProjectionsRequest& request) {
-  RETURN_IF_ERROR(CheckTrialName("name", request.name()));
+  RETURN_IF_ERROR(ParseTrialName(request.name()).status());
   std::vector<int64_t> positions;
   RETURN_IF_ERROR(
       log.ForEachEvent(request.name(), v1::Event::kProjectionFieldNumber,
@@ -170,7 +167,6 @@ absl::StatusOr<std::vector<int64_t>> Projections(EventLog& log,
 
 absl::StatusOr<std::vector<int64_t>> Analyses(EventLog& log,
                                               const v1::QueryAnalysesRequest& request) {
-  RETURN_IF_ERROR(CheckExperimentOrTrialName("name", request.name()));
   std::vector<int64_t> positions;
   for (const int kind :
        {v1::Event::kSequenceScoresFieldNumber, v1::Event::kNoiseAccuraciesFieldNumber,

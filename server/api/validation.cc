@@ -23,22 +23,6 @@ constexpr size_t kMaxRequestIdLength = 64;
 constexpr int64_t kMaxOwnerBytes = 200;
 constexpr size_t kMaxWorkerIdLength = 60;
 
-// A client's text, safe to repeat in an error message.
-std::string Quoted(absl::string_view text) {
-  constexpr size_t kShown = 80;
-  if (text.size() <= kShown) return absl::StrCat("\"", text, "\"");
-  // Whole characters: a gRPC message must be valid text.
-  return absl::StrCat("\"", platform::Utf8Prefix(text, kShown), "...\" (", text.size(), " bytes)");
-}
-
-// OK if the name was parsed. `accepted` are examples.
-absl::Status CheckName(absl::string_view field, absl::string_view name, bool is_parsed,
-                       absl::string_view accepted) {
-  if (is_parsed) return absl::OkStatus();
-  return rpc::InvalidField(
-      field, absl::StrCat("is ", Quoted(name), "; accepted: a name such as ", accepted));
-}
-
 absl::Status CheckSize(absl::string_view field, int64_t size) {
   if (size <= kMaxSpecificationBytes) return absl::OkStatus();
   return rpc::InvalidField(field, absl::StrCat("is ", size, " bytes; a specification has at most ",
@@ -55,20 +39,6 @@ absl::Status CheckSubmitter(absl::string_view request_id, absl::string_view owne
 }
 
 }  // namespace
-
-absl::Status CheckExperimentName(absl::string_view field, absl::string_view name) {
-  return CheckName(field, name, ParseExperimentName(name).ok(), "\"experiments/quickstart-3\"");
-}
-
-absl::Status CheckTrialName(absl::string_view field, absl::string_view name) {
-  return CheckName(field, name, ParseTrialName(name).ok(),
-                   "\"experiments/quickstart-3/trials/{trial}\"");
-}
-
-absl::Status CheckExperimentOrTrialName(absl::string_view field, absl::string_view name) {
-  return CheckName(field, name, ParseExperimentOrTrialName(name).ok(),
-                   "\"experiments/quickstart-3\" or \"experiments/quickstart-3/trials/{trial}\"");
-}
 
 absl::Status CheckPage(int32_t page_size, absl::string_view page_token) {
   if (page_size < 0 || page_size > kMaxPageSize) {
@@ -135,7 +105,7 @@ absl::Status CheckCreateExperiment(const v1::CreateExperimentRequest& request) {
 }
 
 absl::Status CheckExtendExperiment(const v1::ExtendExperimentRequest& request) {
-  RETURN_IF_ERROR(CheckExperimentName("name", request.name()));
+  RETURN_IF_ERROR(ParseExperimentName(request.name()).status());
   RETURN_IF_ERROR(CheckNoUnknownFields(request, "request"));
   if (request.seeds().empty() && request.weight_seeds().empty() && request.data_seeds().empty()) {
     return rpc::InvalidField(
@@ -147,7 +117,7 @@ absl::Status CheckExtendExperiment(const v1::ExtendExperimentRequest& request) {
 }
 
 absl::Status CheckEvaluateTrial(const v1::EvaluateTrialRequest& request) {
-  RETURN_IF_ERROR(CheckTrialName("trial", request.trial()));
+  RETURN_IF_ERROR(ParseTrialName(request.trial(), "trial").status());
   RETURN_IF_ERROR(CheckSubmitter(request.request_id(), request.owner()));
   RETURN_IF_ERROR(
       CheckSize("evaluation", static_cast<int64_t>(request.evaluation().ByteSizeLong())));
@@ -155,7 +125,6 @@ absl::Status CheckEvaluateTrial(const v1::EvaluateTrialRequest& request) {
 }
 
 absl::Status CheckRetryTrials(const v1::RetryTrialsRequest& request) {
-  RETURN_IF_ERROR(CheckExperimentOrTrialName("name", request.name()));
   RETURN_IF_ERROR(CheckNoUnknownFields(request, "request"));
   if (request.states().empty()) {
     return rpc::InvalidField("states", "is empty, expected FAILED, CANCELLED or both");
@@ -199,7 +168,7 @@ absl::Status CheckSha256(absl::string_view field, absl::string_view text) {
 }
 
 absl::Status CheckArtifactHeader(const v1::UploadArtifactRequest::Header& header) {
-  RETURN_IF_ERROR(CheckTrialName("header.trial", header.trial()));
+  RETURN_IF_ERROR(ParseTrialName(header.trial(), "header.trial").status());
   RETURN_IF_ERROR(CheckSha256("header.sha256", header.sha256()));
   if (header.size_bytes() < 0) {
     return rpc::InvalidField("header.size_bytes",

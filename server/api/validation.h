@@ -1,5 +1,5 @@
-// Checks of requests before they reach the core: names, pages, sizes, no unknown fields. Every
-// error is INVALID_ARGUMENT with a google.rpc.BadRequest field violation (InvalidField).
+// Checks of requests before they reach the core: pages, sizes, no unknown fields. Every error is
+// INVALID_ARGUMENT with a google.rpc.BadRequest field violation (InvalidField).
 #ifndef LENGTHWISE_SERVER_API_VALIDATION_H_
 #define LENGTHWISE_SERVER_API_VALIDATION_H_
 
@@ -18,12 +18,6 @@ inline constexpr int64_t kMaxSpecificationBytes = 1 << 20;
 // Maximum size of one chunk of an artifact in bytes.
 inline constexpr int64_t kMaxChunkBytes = 1 << 20;
 
-// "experiments/{experiment}".
-absl::Status CheckExperimentName(absl::string_view field, absl::string_view name);
-// "experiments/{experiment}/trials/{trial}".
-absl::Status CheckTrialName(absl::string_view field, absl::string_view name);
-// Either of the two.
-absl::Status CheckExperimentOrTrialName(absl::string_view field, absl::string_view name);
 // A page size is 0 to 1,000, where the rpc defines what 0 means. A token has at most 512 printable
 // ASCII characters; the core interprets it.
 absl::Status CheckPage(int32_t page_size, absl::string_view page_token);

@@ -15,38 +15,6 @@ std::string Message(const absl::Status& status) {
   return std::string(status.message());
 }
 
-TEST(Names, ExperimentsAndTrialsHaveTheirShape) {
-  EXPECT_TRUE(CheckExperimentName("name", "experiments/quickstart-3").ok());
-  EXPECT_TRUE(CheckTrialName("name",
-                             "experiments/q-1/trials/"
-                             "bucket_sort-encoder-randomized_sin_cos-lr1e-05-seed0")
-                  .ok());
-  EXPECT_TRUE(CheckExperimentOrTrialName("name", "experiments/q-1").ok());
-  EXPECT_TRUE(CheckExperimentOrTrialName("name", "experiments/q-1/trials/t").ok());
-}
-
-TEST(Names, OthersAreRefusedByField) {
-  for (const char* name :
-       {"", "quickstart-3", "experiments/", "experiments/a/", "experiments/a/b", "experiments/a b",
-        "experiments/..\n", "trials/a", "experiments/a/trials", "experiments/a/trials/",
-        "experiments//trials/t"}) {
-    EXPECT_THAT(Message(CheckExperimentName("parent", name)), HasSubstr("parent: is")) << name;
-    EXPECT_THAT(Message(CheckTrialName("name", name)), HasSubstr("name: is")) << name;
-    EXPECT_THAT(Message(CheckExperimentOrTrialName("name", name)), HasSubstr("name: is")) << name;
-  }
-  EXPECT_FALSE(CheckExperimentName("name", "experiments/a/trials/t").ok());
-  EXPECT_FALSE(CheckTrialName("name", "experiments/a").ok());
-}
-
-TEST(Names, LongNameIsTruncatedInErrors) {
-  // A cut by bytes would be in the middle of a two-byte character.
-  std::string name = "experiments/a";
-  while (name.size() < 10'000) name += "\u00e9";
-  const std::string message = Message(CheckExperimentName("name", name));
-  EXPECT_LT(message.size(), 300u);
-  EXPECT_THAT(message, HasSubstr("(10001 bytes)"));
-}
-
 TEST(Pages, SizesFromZeroToAThousand) {
   EXPECT_TRUE(CheckPage(0, "").ok());
   EXPECT_TRUE(CheckPage(1000, "abc").ok());

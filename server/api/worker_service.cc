@@ -15,6 +15,7 @@
 #include "server/api/services.h"
 #include "server/api/validation.h"
 #include "server/coordination/event_checks.h"
+#include "server/coordination/names.h"
 
 namespace lengthwise::server {
 namespace {
@@ -145,7 +146,7 @@ std::unique_ptr<Service> NewWorkerService(Core& core, TransferThreads& downloads
       downloads,
       [&core](const auto& asked,
               const Caller& caller) -> absl::StatusOr<Next<v1::DownloadArtifactResponse>> {
-        RETURN_IF_ERROR(CheckTrialName("trial", asked.trial()));
+        RETURN_IF_ERROR(ParseTrialName(asked.trial(), "trial").status());
         RETURN_IF_ERROR(CheckSha256("sha256", asked.sha256()));
         ASSIGN_OR_RETURN(auto opened, core.artifacts().Open(asked, caller.principal));
         const std::shared_ptr<ArtifactStore::Reader> bytes = std::move(opened);
@@ -160,7 +161,7 @@ std::unique_ptr<Service> NewWorkerService(Core& core, TransferThreads& downloads
   service->Serve<v1::SignTransferRequest, v1::SignTransferResponse>(
       Work::kCheckpoints,
       [&core](const auto& asked, const Caller& caller) -> absl::StatusOr<v1::SignTransferResponse> {
-        RETURN_IF_ERROR(CheckTrialName("trial", asked.trial()));
+        RETURN_IF_ERROR(ParseTrialName(asked.trial(), "trial").status());
         RETURN_IF_ERROR(CheckSha256("sha256", asked.sha256()));
         if (asked.direction() != v1::SignTransferRequest::PUT &&
             asked.direction() != v1::SignTransferRequest::GET) {

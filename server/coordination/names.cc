@@ -1,5 +1,6 @@
 #include "server/coordination/names.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -8,12 +9,16 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "platform/printable_text.h"
 #include "platform/sha256.h"
-#include "platform/status_macros.h"
+#include "rpc/status.h"
 #include "server/storage/resource_id.h"
 
 namespace lengthwise::server {
 namespace {
+
+constexpr absl::string_view kExperimentExample = "\"experiments/quickstart-3\"";
+constexpr absl::string_view kTrialExample = "\"experiments/quickstart-3/trials/{trial}\"";
 
 // Binds a token to its list. It prevents mistakes, not forgery.
 std::string Seal(absl::string_view scope, absl::string_view start) {
@@ -23,6 +28,23 @@ std::string Seal(absl::string_view scope, absl::string_view start) {
 absl::Status Wrong(absl::string_view condition, absl::string_view wanted) {
   return absl::InvalidArgumentError(absl::StrCat(
       "filter: \"", absl::CHexEscape(condition.substr(0, 100)), "\" is not accepted; ", wanted));
+}
+
+absl::Status WrongName(absl::string_view field, absl::string_view name,
+                       absl::string_view examples) {
+  return rpc::InvalidField(
+      field, absl::StrCat("is ", Quoted(name), "; accepted: a name such as ", examples));
+}
+
+// Null unless the name is an experiment's or a trial's.
+std::optional<TrialPath> PathIn(absl::string_view name) {
+  const std::vector<absl::string_view> parts = absl::StrSplit(name, '/');
+  if (parts.size() < 2 || parts[0] != "experiments" || !IsResourceId(parts[1])) return std::nullopt;
+  TrialPath path = {.experiment = std::string(parts[1]), .trial = ""};
+  if (parts.size() == 2) return path;
+  if (parts.size() != 4 || parts[2] != "trials" || !IsResourceId(parts[3])) return std::nullopt;
+  path.trial = std::string(parts[3]);
+  return path;
 }
 
 }  // namespace
@@ -35,37 +57,29 @@ std::string TrialName(absl::string_view experiment, absl::string_view trial) {
   return absl::StrCat("experiments/", experiment, "/trials/", trial);
 }
 
+absl::StatusOr<std::string> ParseExperimentName(absl::string_view name, absl::string_view field) {
+  const std::optional<TrialPath> path = PathIn(name);
+  if (path.has_value() && path->trial.empty()) return path->experiment;
+  return WrongName(field, name, kExperimentExample);
+}
+
+absl::StatusOr<TrialPath> ParseTrialName(absl::string_view name, absl::string_view field) {
+  const std::optional<TrialPath> path = PathIn(name);
+  if (path.has_value() && !path->trial.empty()) return *path;
+  return WrongName(field, name, kTrialExample);
+}
+
 absl::StatusOr<TrialPath> ParseExperimentOrTrialName(absl::string_view name) {
-  const std::vector<absl::string_view> parts = absl::StrSplit(name, '/');
-  const bool experiment = parts.size() == 2 && parts[0] == "experiments" && IsResourceId(parts[1]);
-  const bool trial = parts.size() == 4 && parts[0] == "experiments" && IsResourceId(parts[1]) &&
-                     parts[2] == "trials" && IsResourceId(parts[3]);
-  if (experiment) return TrialPath{.experiment = std::string(parts[1]), .trial = ""};
-  if (trial) {
-    return TrialPath{.experiment = std::string(parts[1]), .trial = std::string(parts[3])};
-  }
-  return absl::InvalidArgumentError(absl::StrCat("name: \"", absl::CHexEscape(name.substr(0, 300)),
-                                                 "\" is neither experiments/{experiment} nor "
-                                                 "experiments/{experiment}/trials/{trial}"));
+  const std::optional<TrialPath> path = PathIn(name);
+  if (path.has_value()) return *path;
+  return WrongName("name", name, absl::StrCat(kExperimentExample, " or ", kTrialExample));
 }
 
-absl::StatusOr<std::string> ParseExperimentName(absl::string_view name) {
-  ASSIGN_OR_RETURN(TrialPath path, ParseExperimentOrTrialName(name));
-  if (!path.trial.empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("name: \"", name, "\" names a trial, wanted is experiments/{experiment}"));
-  }
-  return path.experiment;
-}
-
-absl::StatusOr<TrialPath> ParseTrialName(absl::string_view name) {
-  absl::StatusOr<TrialPath> path = ParseExperimentOrTrialName(name);
-  if (path.ok() && path->trial.empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("name: \"", name,
-                     "\" names an experiment, wanted is experiments/{experiment}/trials/{trial}"));
-  }
-  return path;
+std::string Quoted(absl::string_view text) {
+  constexpr size_t kShown = 80;
+  if (text.size() <= kShown) return absl::StrCat("\"", text, "\"");
+  // Whole characters: a gRPC message must be valid text.
+  return absl::StrCat("\"", platform::Utf8Prefix(text, kShown), "...\" (", text.size(), " bytes)");
 }
 
 std::string UserActor(absl::string_view user) {

@@ -20,10 +20,15 @@ struct TrialPath {
 std::string ExperimentName(absl::string_view experiment);
 std::string TrialName(absl::string_view experiment, absl::string_view trial);
 
-// INVALID_ARGUMENT states the name given and the form accepted.
-absl::StatusOr<std::string> ParseExperimentName(absl::string_view name);
-absl::StatusOr<TrialPath> ParseTrialName(absl::string_view name);
+// INVALID_ARGUMENT names the request's field (rpc::InvalidField), and states the name given and the
+// form accepted.
+absl::StatusOr<std::string> ParseExperimentName(absl::string_view name,
+                                                absl::string_view field = "name");
+absl::StatusOr<TrialPath> ParseTrialName(absl::string_view name, absl::string_view field = "name");
 absl::StatusOr<TrialPath> ParseExperimentOrTrialName(absl::string_view name);
+
+// A client's text, safe to repeat in an error message.
+std::string Quoted(absl::string_view text);
 
 // The actor of a StateChange, such as "user ada". "user anonymous" for an empty name.
 std::string UserActor(absl::string_view user);

@@ -2,10 +2,13 @@
 
 #include <string>
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace lengthwise::server {
 namespace {
+
+using ::testing::HasSubstr;
 
 TEST(NamesTest, NamesReadBack) {
   EXPECT_EQ(*ParseExperimentName(ExperimentName("sort-1")), "sort-1");
@@ -14,15 +17,31 @@ TEST(NamesTest, NamesReadBack) {
   EXPECT_EQ(path->trial, "lr0.1-seed0");
 }
 
-TEST(NamesTest, MalformedNamesAreRefused) {
-  for (const std::string name :
-       {"", "sort-1", "experiments/", "experiments//trials/t", "experiments/a/trials/",
-        "experiments/a/b/c", "experiments/a/trials/b/c", "trials/a"}) {
-    EXPECT_EQ(ParseExperimentOrTrialName(name).status().code(), absl::StatusCode::kInvalidArgument)
+TEST(NamesTest, OthersAreRefusedByField) {
+  for (const char* name :
+       {"", "quickstart-3", "experiments/", "experiments/a/", "experiments/a/b", "experiments/a b",
+        "experiments/..\n", "trials/a", "experiments/a/trials", "experiments/a/trials/",
+        "experiments//trials/t", "experiments/a/b/c", "experiments/a/trials/b/c"}) {
+    const absl::Status refused = ParseExperimentName(name, "parent").status();
+    EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(refused.message()), HasSubstr("parent: is")) << name;
+    EXPECT_THAT(ParseTrialName(name).status().ToString(), HasSubstr("name: is")) << name;
+    EXPECT_THAT(ParseExperimentOrTrialName(name).status().ToString(), HasSubstr("name: is"))
         << name;
   }
+  EXPECT_TRUE(ParseExperimentOrTrialName("experiments/a").ok());
+  EXPECT_TRUE(ParseExperimentOrTrialName("experiments/a/trials/b").ok());
   EXPECT_FALSE(ParseExperimentName("experiments/a/trials/b").ok());
   EXPECT_FALSE(ParseTrialName("experiments/a").ok());
+}
+
+TEST(NamesTest, LongNameIsTruncatedInErrors) {
+  // A cut by bytes would be in the middle of a two-byte character.
+  std::string name = "experiments/a";
+  while (name.size() < 10'000) name += "\u00e9";
+  const absl::Status refused = ParseExperimentName(name).status();
+  EXPECT_LT(refused.message().size(), 300u);
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("(10001 bytes)"));
 }
 
 TEST(NamesTest, PageTokenIsBoundToItsList) {
