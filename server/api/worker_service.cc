@@ -106,28 +106,26 @@ std::unique_ptr<Service> NewWorkerService(Core& core, TransferThreads& downloads
       });
   service->ServeBoth<v1::StreamEventsRequest, v1::StreamEventsResponse>(
       [&core, &calls](CallContext*, Gate::Admission admission) -> absl::StatusOr<EventStream*> {
-        return EventStream::Start(
-            [&core, audited = admission.audited, by = admission.caller.principal](
-                v1::StreamEventsRequest asked, Done<v1::StreamEventsResponse> done) {
-              // Even to forget them would keep the command loop.
-              if (asked.events_size() > kMaxEvents) return done(PartsOf(asked).status());
-              MakeTextPrintable(asked);
-              // Only for the audit log: Store checks the lease again and answers with a refusal,
-              // and the stream continues.
-              if (audited.is_recorded() && !asked.events().empty()) {
-                const absl::Status status =
-                    core.lease_ids().Check(asked.lease_id(), asked.fencing_token(), by);
-                if (!status.ok()) {
-                  audited.Refuse(asked.events(0).trial(), status);
-                }
-              }
-              const auto bytes = static_cast<int64_t>(asked.ByteSizeLong() +
-                                                      asked.events().size() * sizeof(v1::Event));
-              core.loop().Post<v1::StreamEventsResponse>(
-                  [&core, asked = std::move(asked), by] { return core.intake().Store(asked, by); },
-                  std::move(done), bytes);
-            },
-            std::move(admission), calls.streams());
+        // Made before the stream takes the admission.
+        auto handle = [&core, audited = admission.audited, by = admission.caller.principal](
+                          v1::StreamEventsRequest asked, Done<v1::StreamEventsResponse> done) {
+          // Even to forget them would keep the command loop.
+          if (asked.events_size() > kMaxEvents) return done(PartsOf(asked).status());
+          MakeTextPrintable(asked);
+          // Only for the audit log: Store checks the lease again and answers with a refusal, and
+          // the stream continues.
+          if (audited.is_recorded() && !asked.events().empty()) {
+            const absl::Status status =
+                core.lease_ids().Check(asked.lease_id(), asked.fencing_token(), by);
+            if (!status.ok()) audited.Refuse(asked.events(0).trial(), status);
+          }
+          const auto bytes = static_cast<int64_t>(asked.ByteSizeLong() +
+                                                  asked.events().size() * sizeof(v1::Event));
+          core.loop().Post<v1::StreamEventsResponse>(
+              [&core, asked = std::move(asked), by] { return core.intake().Store(asked, by); },
+              std::move(done), bytes);
+        };
+        return EventStream::Start(std::move(handle), std::move(admission), calls.streams());
       });
   service->ServeRequests<v1::UploadArtifactRequest, v1::UploadArtifactResponse>(
       [&core, &uploads, &calls](CallContext* context,
