@@ -213,11 +213,12 @@ class Calls {
   }
 
   // Serves a stream of `method`. `start` is absl::StatusOr<Stream*>(CallContext*, Gate::Admission):
-  // it starts the stream, or refuses it. `Reactor` is gRPC's class for the method. `request` is
-  // null for a method whose request is a stream.
+  // it starts the stream, or refuses it. The stream may refer to what `start` holds, so it is not
+  // copied. `Reactor` is gRPC's class for the method. `request` is null for a method whose request
+  // is a stream.
   template <typename Reactor, typename Start>
   Reactor* Open(absl::string_view method, CallContext* context,
-                const google::protobuf::Message* request, Start start) {
+                const google::protobuf::Message* request, const Start& start) {
     Gate::Admission admission;
     absl::Status status = gate_.AdmitStream(*context, method, admission);
     if (request != nullptr) {
