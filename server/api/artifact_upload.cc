@@ -23,7 +23,9 @@ Upload<Request>* Upload<Request>::Start(grpc::CallbackServerContext& context,
 
 template <typename Request>
 void Upload<Request>::Read() {
-  this->BeginOperation();
+  if (const absl::Status stopped = this->BeginOperation(); !stopped.ok()) {
+    return FinishWith(stopped);
+  }
   this->StartRead(&request_);
 }
 

@@ -147,10 +147,11 @@ class TransferStream : public OwnedStream<Stream, Reactor> {
     platform::MutexLock lock(mutex_);
     return stopped_;
   }
-  // Called before an operation starts.
-  void BeginOperation() {
+  // Called before an operation starts. It must not if this returns why to stop.
+  absl::Status BeginOperation() {
     platform::MutexLock lock(mutex_);
-    waits_since_ = std::chrono::steady_clock::now();
+    if (stopped_.ok()) waits_since_ = std::chrono::steady_clock::now();
+    return stopped_;
   }
   // Called when it is done. Runs `next` on the pool.
   void EndOperation(std::function<void()> next) {
@@ -160,9 +161,14 @@ class TransferStream : public OwnedStream<Stream, Reactor> {
     }
     threads_.pool.Submit(client_, std::move(next));
   }
-  // Stops the stream, and ends an outstanding operation, for which Finish would wait.
+  // Stops the stream, and ends an outstanding operation, for which Finish would wait. Without one
+  // the call goes on: what the pool does may be the last, and its client is told how it ended.
   void Break(const absl::Status& reason) {
-    TransferStream::Stop(reason);
+    {
+      platform::MutexLock lock(mutex_);
+      if (stopped_.ok()) stopped_ = reason;
+      if (!waits_since_.has_value()) return;
+    }
     grpc_call_cancel_with_status(call_, static_cast<grpc_status_code>(reason.code()),
                                  std::string(reason.message()).c_str(), nullptr);
   }
@@ -259,7 +265,7 @@ class PushStream final
     if (!response->has_value()) return End(absl::OkStatus());
     response_ = **std::move(response);
     this->admission_.audited.SetResponse(response_);
-    this->BeginOperation();
+    if (absl::Status stopped = this->BeginOperation(); !stopped.ok()) return End(stopped);
     this->StartWrite(&response_);
   }
 
