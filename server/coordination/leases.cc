@@ -101,11 +101,7 @@ absl::Status Leases::Register(const v1::SynchronizeRequest& request, const std::
   RETURN_IF_ERROR(CheckVersion(worker));
   std::string experiment;
   if (!worker.experiment().empty()) {
-    absl::StatusOr<std::string> id = ParseExperimentName(worker.experiment());
-    if (!id.ok()) {
-      return absl::InvalidArgumentError(absl::StrCat("worker.experiment: ", id.status().message()));
-    }
-    experiment = *std::move(id);
+    ASSIGN_OR_RETURN(experiment, ParseExperimentName(worker.experiment(), "worker.experiment"));
   }
   LENGTHWISE_FAILPOINT("engine.worker.register");
   RETURN_IF_ERROR(fleet_.Register(worker, caller, ledger_.Now(), ledger_.WallTime()));

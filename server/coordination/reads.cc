@@ -210,7 +210,7 @@ absl::StatusOr<v1::GetWantedWorkersResponse> Reads::GetWantedWorkers(
   }
   std::string experiment;
   if (!request.experiment().empty()) {
-    ASSIGN_OR_RETURN(experiment, ParseExperimentName(request.experiment()));
+    ASSIGN_OR_RETURN(experiment, ParseExperimentName(request.experiment(), "experiment"));
   }
   v1::GetWantedWorkersResponse response;
   absl::btree_map<std::string, WantedPacks> wanted;
