@@ -167,7 +167,7 @@ def cc_tests(name, tests, deps, files = [], size = "small", data = [], env = {},
         [],
         _precompiled(deps, tests = True),
         "_test",
-        [],
+        kwargs.get("copts", []),
     )
     native.cc_library(
         name = name + "_sources",
