@@ -163,16 +163,18 @@ absl::Status UploadArtifact(v1::WorkerService::StubInterface& stub, CallGroup& c
       stub.UploadArtifact(call.context(), &response);
   v1::UploadArtifactRequest request;
   *request.mutable_header() = header;
-  for (size_t offset = 0; offset < bytes.size(); offset += kChunkBytes) {
-    request.set_data(std::string(bytes.substr(offset, kChunkBytes)));
+  size_t sent = 0;
+  do {  // without bytes, too: the call would not even start, and the server could not refuse it
+    request.set_data(std::string(bytes.substr(sent, kChunkBytes)));
+    sent += kChunkBytes;
     grpc::WriteOptions options;
-    if (offset + kChunkBytes >= bytes.size()) options.set_last_message();
+    if (sent >= bytes.size()) options.set_last_message();
     // A write fails when the call is over; Finish then says why.
     if (!writer->Write(request, options)) break;
     request.clear_header();
     if (guard.has_value()) guard->NoteProgress();
     progress();
-  }
+  } while (sent < bytes.size());
   const absl::Status status = ToStatus(writer->Finish());
   return guard.has_value() ? guard->Explain(status) : status;
 }

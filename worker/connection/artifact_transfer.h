@@ -53,8 +53,8 @@ class ObjectTransfers {
 
 // Stores `bytes` as the artifact of `header` (whose size and checksum must be theirs). One try; the
 // errors are those of WorkerService.UploadArtifact, and DEADLINE_EXCEEDED once nothing has moved
-// for platform::TransferTimeout of the whole. `progress` is called after each part that the
-// connection took. Blocks.
+// for platform::TransferTimeout of the whole, or after twice that if it fits one message.
+// `progress` is called after each part that the connection took. Blocks.
 absl::Status UploadArtifact(v1::WorkerService::StubInterface& stub, CallGroup& calls,
                             const v1::UploadArtifactRequest::Header& header,
                             absl::string_view bytes, const std::function<void()>& progress);
