@@ -380,11 +380,24 @@ TEST_F(WorkerServiceTest, DownloadReturnsTheUploadedBytes) {
   EXPECT_EQ(back, bytes);
 }
 
+TEST_F(WorkerServiceTest, OneMessageMayBeAnUpload) {
+  v1::UploadArtifactRequest whole = Header("bytes");
+  whole.set_data("bytes");
+  const grpc::Status status = Upload({whole});
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  EXPECT_EQ(server_.FinishedArtifacts(), 1);
+}
+
 TEST_F(WorkerServiceTest, UploadsThatContradictTheirHeaderAreRefused) {
   EXPECT_EQ(Upload({}).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(Upload({Data("x")}).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(Upload({Header("x"), Header("x")}).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(Upload({v1::UploadArtifactRequest()}).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(Upload({Header("x"), Data("")}).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  v1::UploadArtifactRequest part = Header("xy");
+  part.set_data("x");
+  EXPECT_EQ(Upload({part, part}).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(Upload({part}).error_code(), grpc::StatusCode::DATA_LOSS);
   EXPECT_EQ(Upload({Header("xy"), Data("x")}).error_code(), grpc::StatusCode::DATA_LOSS);
   EXPECT_EQ(Upload({Header("xy"), Data("xyz")}).error_code(), grpc::StatusCode::DATA_LOSS);
   v1::UploadArtifactRequest stale = Header("x");
