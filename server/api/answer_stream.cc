@@ -8,9 +8,10 @@ namespace lengthwise::server {
 
 template <typename Request, typename Response, int64_t kInFlight>
 AnswerStream<Request, Response, kInFlight>* AnswerStream<Request, Response, kInFlight>::Start(
-    Handle handle, Gate::Admission admission, OpenStreams& streams) {
+    Handle handle, Gate::Admission admission, OpenStreams& streams, std::string payer,
+    absl::string_view method) {
   std::shared_ptr<AnswerStream> stream(
-      new AnswerStream(std::move(handle), std::move(admission), streams));
+      new AnswerStream(std::move(handle), std::move(admission), streams, std::move(payer), method));
   stream->Own();
   stream->Proceed();
   return stream.get();
@@ -56,11 +57,17 @@ void AnswerStream<Request, Response, kInFlight>::OnReadDone(bool ok) {
 template <typename Request, typename Response, int64_t kInFlight>
 void AnswerStream<Request, Response, kInFlight>::OnAnswered(int64_t index,
                                                             absl::StatusOr<Response> answer) {
+  AnswerBudget::Share share;
+  if (answer.ok() && !payer_.empty()) {
+    auto taken = this->streams_.answers().Take(payer_, method_, *answer);
+    if (taken.ok()) share = *std::move(taken);
+    if (!taken.ok()) answer = taken.status();
+  }
   {
     platform::MutexLock lock(mutex_);
     if (finished_) return;
     if (answer.ok()) {
-      answers_[index - first_] = *std::move(answer);
+      answers_[index - first_] = Answer{*std::move(answer), std::move(share)};
     } else if (failure_.ok()) {
       failure_ = answer.status();
     }
@@ -73,6 +80,7 @@ void AnswerStream<Request, Response, kInFlight>::OnWriteDone(bool ok) {
   {
     platform::MutexLock lock(mutex_);
     writing_ = false;
+    answer_.share.reset();
     if (!ok && failure_.ok()) failure_ = absl::CancelledError("the client is gone");
   }
   Proceed();
@@ -96,7 +104,7 @@ void AnswerStream<Request, Response, kInFlight>::Proceed() {
           finished_ = finish = true;
           status = failure_;
         } else if (!answers_.empty() && answers_.front().has_value()) {
-          response_ = *std::move(answers_.front());
+          answer_ = *std::move(answers_.front());
           answers_.pop_front();
           ++first_;
           writing_ = write = true;
@@ -112,7 +120,7 @@ void AnswerStream<Request, Response, kInFlight>::Proceed() {
       }
     }
     if (write) LENGTHWISE_FAILPOINT("stream.acknowledge.before");
-    if (write) this->StartWrite(&response_);
+    if (write) this->StartWrite(&answer_.response);
     if (read) this->StartRead(&request_);
     if (finish) return this->EndCall(status);
     if (!started) return;

@@ -13,13 +13,16 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "grpcpp/support/server_callback.h"
 #include "platform/mutex.h"
 #include "proto/worker_service.pb.h"
+#include "server/api/answer_budget.h"
 #include "server/api/open_streams.h"
 #include "server/api/reflection.pb.h"
 #include "server/coordination/waiting_calls.h"
@@ -36,8 +39,10 @@ class AnswerStream final : public OwnedStream<AnswerStream<Request, Response, kI
   // Handles a request and calls the callback once, on any thread.
   using Handle = std::function<void(Request, Done<Response>)>;
 
-  // `streams` must outlive the stream.
-  static AnswerStream* Start(Handle handle, Gate::Admission admission, OpenStreams& streams);
+  // `streams` and `method` must outlive the stream. An answer of `method` counts for `payer` in the
+  // budget until it is sent. Without a payer, the handler counts answers.
+  static AnswerStream* Start(Handle handle, Gate::Admission admission, OpenStreams& streams,
+                             std::string payer = "", absl::string_view method = "");
 
   void Stop(const absl::Status& reason) override;
 
@@ -46,10 +51,18 @@ class AnswerStream final : public OwnedStream<AnswerStream<Request, Response, kI
   void OnWriteDone(bool ok) override;
 
  private:
-  AnswerStream(Handle handle, Gate::Admission admission, OpenStreams& streams)
+  struct Answer {
+    Response response;
+    AnswerBudget::Share share;
+  };
+
+  AnswerStream(Handle handle, Gate::Admission admission, OpenStreams& streams, std::string payer,
+               absl::string_view method)
       : OwnedStream<AnswerStream, grpc::ServerBidiReactor<Request, Response>>(std::move(admission),
                                                                               streams),
-        handle_(std::move(handle)) {}
+        handle_(std::move(handle)),
+        payer_(std::move(payer)),
+        method_(method) {}
 
   // Called with the answer to request number `index`.
   void OnAnswered(int64_t index, absl::StatusOr<Response> answer);
@@ -57,8 +70,10 @@ class AnswerStream final : public OwnedStream<AnswerStream<Request, Response, kI
   void Proceed();
 
   const Handle handle_;
-  Request request_;    // gRPC's while reading_
-  Response response_;  // gRPC's while writing_
+  const std::string payer_;
+  const absl::string_view method_;
+  Request request_;  // gRPC's while reading_
+  Answer answer_;    // gRPC's while writing_
 
   platform::Mutex mutex_;
   bool reading_ ABSL_GUARDED_BY(mutex_) = false;
@@ -72,7 +87,7 @@ class AnswerStream final : public OwnedStream<AnswerStream<Request, Response, kI
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
   // Answers that are not written yet, by request; absent ones are not known yet. The first belongs
   // to request number first_.
-  std::deque<std::optional<Response>> answers_ ABSL_GUARDED_BY(mutex_);
+  std::deque<std::optional<Answer>> answers_ ABSL_GUARDED_BY(mutex_);
   int64_t first_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 

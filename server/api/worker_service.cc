@@ -105,8 +105,10 @@ std::unique_ptr<Service> NewWorkerService(Core& core, TransferThreads& downloads
         return absl::FailedPreconditionError("workers of this version call Synchronize");
       });
   service->ServeBoth<v1::StreamEventsRequest, v1::StreamEventsResponse>(
-      [&core, &calls](CallContext*, Gate::Admission admission) -> absl::StatusOr<EventStream*> {
+      [&core, &calls](CallContext* context,
+                      Gate::Admission admission) -> absl::StatusOr<EventStream*> {
         // Made before the stream takes the admission.
+        std::string payer = PayerOf(*context, admission.caller);
         auto handle = [&core, audited = admission.audited, by = admission.caller.principal](
                           v1::StreamEventsRequest asked, Done<v1::StreamEventsResponse> done) {
           // Even to forget them would keep the command loop.
@@ -125,7 +127,8 @@ std::unique_ptr<Service> NewWorkerService(Core& core, TransferThreads& downloads
               [&core, asked = std::move(asked), by] { return core.intake().Store(asked, by); },
               std::move(done), bytes);
         };
-        return EventStream::Start(std::move(handle), std::move(admission), calls.streams());
+        return EventStream::Start(std::move(handle), std::move(admission), calls.streams(),
+                                  std::move(payer), MethodOf<v1::StreamEventsRequest>());
       });
   service->ServeRequests<v1::UploadArtifactRequest, v1::UploadArtifactResponse>(
       [&core, &uploads, &calls](CallContext* context,

@@ -155,6 +155,59 @@ TEST(EventStreamTest, AnswersKeepRequestOrder) {
   EXPECT_TRUE(stream->Finish().ok());
 }
 
+// Answers with as many bytes as the sequence number says.
+class Wordy final : public v1::WorkerService::CallbackService {
+ public:
+  grpc::ServerBidiReactor<v1::StreamEventsRequest, v1::StreamEventsResponse>* StreamEvents(
+      grpc::CallbackServerContext*) override {
+    return EventStream::Start(
+        [](const v1::StreamEventsRequest& request, Done<v1::StreamEventsResponse> done) {
+          v1::StreamEventsResponse response;
+          response.set_detail(std::string(request.events(0).sequence(), 'x'));
+          done(std::move(response));
+        },
+        /*admission=*/{}, streams_, "ada", "StreamEvents");
+  }
+
+  AnswerBudget& answers() { return streams_.answers(); }
+
+ private:
+  OpenStreams streams_;
+};
+
+// A batch is of up to 256 trials, so its answer may be larger than the batch.
+TEST(EventStreamTest, UnreadAnswersCount) {
+  Wordy service;
+  int port = 0;
+  grpc::ServerBuilder builder;
+  builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
+  builder.RegisterService(&service);
+  const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
+  const auto stub = v1::WorkerService::NewStub(
+      grpc::CreateChannel(absl::StrCat("127.0.0.1:", port), grpc::InsecureChannelCredentials()));
+  // Nearly half of the budget, the most that a client may have: it counts twice.
+  v1::StreamEventsResponse held;
+  held.set_detail(std::string(AnswerBudget::kBytes / 4 - (100 << 10), 'x'));
+  const auto share = service.answers().Take("ada", "StreamEvents", held);
+  ASSERT_TRUE(share.ok()) << share.status();
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
+  const auto stream = stub->StreamEvents(&context);
+  v1::StreamEventsRequest request;
+  v1::StreamEventsResponse response;
+  // More than would fit together: an answer that was sent counts no longer.
+  for (int i = 0; i < 20; ++i) {
+    request.clear_events();
+    request.add_events()->set_sequence(1);
+    ASSERT_TRUE(stream->Write(request));
+    ASSERT_TRUE(stream->Read(&response));
+  }
+  request.mutable_events(0)->set_sequence(1 << 20);
+  ASSERT_TRUE(stream->Write(request));
+  EXPECT_FALSE(stream->Read(&response));
+  EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+}
+
 TEST_F(WorkerServiceTest, RequestsAreStoredInTheOrderSent) {
   constexpr int64_t kRequests = 3000;
   const auto stream = stub_->StreamEvents(&context_);
