@@ -157,7 +157,8 @@ v1::StreamEventsRequest Outbox::TakeBatch() {
   batch.set_fencing_token(fencing_token_);
   *batch.mutable_time() = ToTimestamp(absl::Now());
   int64_t bytes = 0;
-  for (size_t i = 0; i < trials_.size(); ++i, ++turn_) {
+  const size_t most_trials = after_break_ ? 1 : trials_.size();
+  for (size_t i = 0; i < most_trials; ++i, ++turn_) {
     Trial& trial = trials_[turn_ % trials_.size()];
     const size_t first = trial.sent;
     while (trial.sent < trial.items.size()) {
@@ -239,6 +240,7 @@ void Outbox::Acknowledge(const v1::StreamEventsResponse& response) {
   if (response.lease_id() != lease_id_) return;
   AcknowledgeTrial(response);
   for (const v1::StreamEventsResponse& other : response.others()) AcknowledgeTrial(other);
+  after_break_ = false;
   changed_.NotifyAll();
 }
 
@@ -300,6 +302,7 @@ void Outbox::ReplaceByFailure(int64_t index, size_t first, const std::string& re
 void Outbox::Resend() {
   MutexLock lock(mutex_);
   for (Trial& trial : trials_) trial.sent = 0;
+  after_break_ = true;
 }
 
 bool Outbox::awaits_acknowledgement() const {

@@ -101,7 +101,8 @@ class Outbox {
   // already. INVALID replaces all waiting items by a temporary failure with the server's detail; if
   // the server refuses that too, the trial is closed.
   void Acknowledge(const v1::StreamEventsResponse& response);
-  // Marks every unacknowledged event as unsent.
+  // Marks every unacknowledged event as unsent. Until the next acknowledgement, each batch is of
+  // one trial: one whose events the server cannot store must not hold up the others.
   void Resend();
   // Returns true if a sent event is not acknowledged yet.
   bool awaits_acknowledgement() const;
@@ -228,6 +229,7 @@ class Outbox {
   int64_t freed_ ABSL_GUARDED_BY(mutex_) = 0;          // how often room was freed
   size_t turn_ ABSL_GUARDED_BY(mutex_) = 0;            // the trial to serve next
   bool interrupted_ ABSL_GUARDED_BY(mutex_) = false;
+  bool after_break_ ABSL_GUARDED_BY(mutex_) = false;  // Resend came after the last answer
   // When waiting ends: at the earlier of patience_end_ and stall_ after the last progress.
   TimePoint patience_ ABSL_GUARDED_BY(mutex_) = kNever;
   TimePoint patience_end_ ABSL_GUARDED_BY(mutex_) = kNever;

@@ -144,6 +144,28 @@ TEST(Outbox, ResendsExactlyTheUnacknowledgedEvents) {
   EXPECT_TRUE(outbox.Flush());
 }
 
+TEST(Outbox, TrialsAreSentOneByOneAfterABrokenStream) {
+  Outbox outbox(LeaseOfTrials(3), {});
+  for (int trial = 0; trial < 3; ++trial) outbox.Put(trial, LogEvent("x"));
+  EXPECT_THAT(Sequences(NextBatch(outbox)), ElementsAre(1, 1, 1));
+  // The server ends the stream whenever it gets an event of trial 0.
+  outbox.Resend();
+  EXPECT_EQ(NextBatch(outbox).events(0).trial(), "trial0");
+  outbox.Resend();
+  const v1::StreamEventsRequest second = NextBatch(outbox);
+  EXPECT_THAT(Sequences(second), ElementsAre(1));
+  EXPECT_EQ(second.events(0).trial(), "trial1");
+  outbox.Acknowledge(Answer(1, 1));
+  const v1::StreamEventsRequest both = NextBatch(outbox);
+  ASSERT_THAT(Sequences(both), ElementsAre(1, 1));
+  EXPECT_EQ(both.events(0).trial(), "trial2");
+  EXPECT_EQ(both.events(1).trial(), "trial0");
+  outbox.Resend();
+  EXPECT_EQ(NextBatch(outbox).events(0).trial(), "trial2");
+  outbox.Acknowledge(Answer(2, 1));
+  EXPECT_EQ(outbox.unsent_events(), 1);
+}
+
 TEST(Outbox, EventsBehindACheckpointWaitForItsUpload) {
   Outbox outbox(LeaseOfTrials(1), {});
   outbox.Put(0, LogEvent("before"));
