@@ -29,8 +29,8 @@ class EventIntake {
   EventIntake(Ledger& ledger, ArtifactStore& artifacts, const LeaseIds& lease_ids);
 
   // Stores each trial's part of the batch by itself. Refusals are part of the response; an error
-  // means that the store or the artifacts cannot be read or written. `caller` must be the principal
-  // that acquired the lease.
+  // means that the store or the artifacts cannot be read or written, and parts before it may be
+  // stored. `caller` must be the principal that acquired the lease.
   absl::StatusOr<v1::StreamEventsResponse> Store(const v1::StreamEventsRequest& request,
                                                  const std::string& caller);
 
