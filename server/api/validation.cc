@@ -6,6 +6,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "platform/printable_text.h"
 #include "platform/sha256.h"
 #include "platform/status_macros.h"
 #include "rpc/status.h"
