@@ -651,35 +651,38 @@ bool Edge::FromClient(Connection& connection, bool& moved) {
   }
   // An incomplete frame header has fewer than 9 bytes. With more, the guard holds back a frame:
   // nothing is read then, so that `from_client` stays bounded.
-  if (connection.from_client.size() < 9 && !connection.client_ended &&
-      connection.client_is_readable) {
-    if (!ReadClient(connection, moved)) return false;
+  absl::string_view bytes = connection.from_client;
+  if (bytes.size() < 9 && !connection.client_ended && connection.client_is_readable) {
+    if (!ReadClient(connection, bytes, moved)) return false;
   }
   const bool is_decided = connection.decision.has_value();
-  if (connection.from_client.empty() && !is_decided) return true;
+  if (bytes.empty() && !is_decided) return true;
   const absl::StatusOr<size_t> taken =
-      connection.guard.FromClient(connection.from_client, SteadyNow(), connection.to_server);
+      connection.guard.FromClient(bytes, SteadyNow(), connection.to_server);
   connection.guard.AppendOwnFrames(connection.to_client);
   if (!taken.ok()) {
     Refuse(connection, taken.status().message());
     return true;
   }
   if (is_decided || *taken > 0) moved = true;
-  connection.from_client.erase(0, *taken);
+  connection.from_client = std::string(bytes.substr(*taken));
   return true;
 }
 
-bool Edge::ReadClient(Connection& connection, bool& moved) {
+bool Edge::ReadClient(Connection& connection, absl::string_view& bytes, bool& moved) {
+  // From the buffer, the guard takes them without a copy of its own.
+  char* const end = absl::c_copy(bytes, buffer_.data());
+  const auto room = static_cast<ssize_t>(buffer_.size() - bytes.size());
   ssize_t size = 0;
   bool waits = false;
   if (connection.ssl == nullptr) {
-    size = recv(connection.client.get(), buffer_.data(), buffer_.size(), 0);
+    size = recv(connection.client.get(), end, room, 0);
     waits = size < 0 && (errno == EAGAIN || errno == EINTR);
-    connection.client_is_readable = size == static_cast<ssize_t>(buffer_.size());
+    connection.client_is_readable = size == room;
   } else {
     ERR_clear_error();
     // Returns after one record, also one without data (SSL_MODE_AUTO_RETRY is off).
-    size = SSL_read(connection.ssl.get(), buffer_.data(), static_cast<int>(buffer_.size()));
+    size = SSL_read(connection.ssl.get(), end, static_cast<int>(room));
     const int error = SSL_get_error(connection.ssl.get(), static_cast<int>(size));
     waits = error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE;
     connection.client_is_readable = size > 0;
@@ -691,7 +694,7 @@ bool Edge::ReadClient(Connection& connection, bool& moved) {
   if (size <= 0) {
     connection.client_ended = true;
   } else {
-    connection.from_client.append(buffer_.data(), size);
+    bytes = {buffer_.data(), bytes.size() + static_cast<size_t>(size)};
   }
   return true;
 }

@@ -138,7 +138,8 @@ class Edge {
   void FromServer(Connection& connection, bool& moved);
   // The next three return false if the connection must end.
   bool FromClient(Connection& connection, bool& moved);
-  bool ReadClient(Connection& connection, bool& moved);
+  // Reads into buffer_, behind `bytes`, and makes it the bytes there.
+  bool ReadClient(Connection& connection, absl::string_view& bytes, bool& moved);
   bool Flush(Connection& connection, bool& moved);
   void NoteTrust(Connection& connection);
   // Sets the memory of the connection that counts in Options::message_bytes.
