@@ -181,11 +181,12 @@ bounded() {
 }
 stopped() { echo "$1 was stopped at the time limit: it did not run completely" | tee -a "$results/skipped.txt"; }
 # Tests work in memory where there are 6 GB of it: nothing that they write outlives them, so no disk needs to take and discard it.
-# Bazel 4 keeps the directories of all tests until it ends (3.4 GB after a whole run), so they are deleted at the end.
+# Bazel 4 keeps the directories of all tests until it ends (3.4 GB after a whole run), so they are deleted at the end. The path is
+# short because SQLite's paths have at most 512 bytes, and a test's directory has a long name.
 kilobytes=$({ df --output=avail /dev/shm 2>/dev/null; sed -n 's/^MemAvailable: *\([0-9]*\) kB/\1/p' /proc/meminfo; } |
   grep '^ *[0-9]' | sort -n | head -n 1)
 if [ -w /dev/shm ] && ! grep -q '^[^ ]* /dev/shm [^ ]* [^ ]*noexec' /proc/mounts && [ "${kilobytes:-0}" -gt 6000000 ]; then
-  in_memory=(--sandbox_base="$(mktemp -d /dev/shm/lengthwise-tests.XXXXXX)")
+  in_memory=(--sandbox_base="$(mktemp -d /dev/shm/lw.XXXXXX)")
 fi
 # run_tests NAME FLAG... TARGET...: continues after failures, which are counted at the end.
 run_tests() {
