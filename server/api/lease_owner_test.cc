@@ -300,7 +300,11 @@ TEST_F(LeaseOwnerTest, LeaseIsNotMadeWhileItsAnswerFindsNoRoom) {
     EXPECT_EQ(granted_.trials_size(), 0);
   }
   unread->reset();
-  EXPECT_EQ(Call(grace_, /*wants_lease=*/true), "");
+  // The answer to the call before may still count: the client has it before the server knows.
+  const absl::Time end = absl::Now() + absl::Seconds(30);
+  while (granted_.trials_size() == 0 && absl::Now() < end) {
+    EXPECT_EQ(Call(grace_, /*wants_lease=*/true), "");
+  }
   EXPECT_EQ(granted_.trials_size(), 1);
 }
 
