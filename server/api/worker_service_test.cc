@@ -129,18 +129,28 @@ class LastFirst final : public v1::WorkerService::CallbackService {
   std::vector<std::function<void()>> held_;
 };
 
+// A server of this service alone, and a client of it.
+struct ServedAlone {
+  explicit ServedAlone(grpc::Service& service) {
+    int port = 0;
+    grpc::ServerBuilder builder;
+    builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
+    builder.RegisterService(&service);
+    server = builder.BuildAndStart();
+    stub = v1::WorkerService::NewStub(
+        grpc::CreateChannel(absl::StrCat("127.0.0.1:", port), grpc::InsecureChannelCredentials()));
+  }
+
+  std::unique_ptr<grpc::Server> server;
+  std::unique_ptr<v1::WorkerService::Stub> stub;
+};
+
 TEST(EventStreamTest, AnswersKeepRequestOrder) {
   LastFirst service;
-  int port = 0;
-  grpc::ServerBuilder builder;
-  builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
-  builder.RegisterService(&service);
-  const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
-  const auto stub = v1::WorkerService::NewStub(
-      grpc::CreateChannel(absl::StrCat("127.0.0.1:", port), grpc::InsecureChannelCredentials()));
+  const ServedAlone served(service);
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
-  const auto stream = stub->StreamEvents(&context);
+  const auto stream = served.stub->StreamEvents(&context);
   for (int i = 1; i <= LastFirst::kHeld; ++i) {
     v1::StreamEventsRequest request;
     request.add_events()->set_sequence(i);
@@ -178,13 +188,7 @@ class Wordy final : public v1::WorkerService::CallbackService {
 // A batch is of up to 256 trials, so its answer may be larger than the batch.
 TEST(EventStreamTest, UnreadAnswersCount) {
   Wordy service;
-  int port = 0;
-  grpc::ServerBuilder builder;
-  builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
-  builder.RegisterService(&service);
-  const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
-  const auto stub = v1::WorkerService::NewStub(
-      grpc::CreateChannel(absl::StrCat("127.0.0.1:", port), grpc::InsecureChannelCredentials()));
+  const ServedAlone served(service);
   // Nearly half of the budget, the most that a client may have: it counts twice.
   v1::StreamEventsResponse held;
   held.set_detail(std::string(AnswerBudget::kBytes / 4 - (100 << 10), 'x'));
@@ -192,7 +196,7 @@ TEST(EventStreamTest, UnreadAnswersCount) {
   ASSERT_TRUE(share.ok()) << share.status();
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
-  const auto stream = stub->StreamEvents(&context);
+  const auto stream = served.stub->StreamEvents(&context);
   v1::StreamEventsRequest request;
   v1::StreamEventsResponse response;
   // More than would fit together: an answer that was sent counts no longer.
