@@ -11,7 +11,7 @@ inline constexpr char kVersion[] = "0.2.0";
 
 // Version of the workers' API (proto/worker_service.proto). Raise it with every change that server
 // and worker must make together: the server refuses workers with another version.
-inline constexpr int kWorkerApiVersion = 5;
+inline constexpr int kWorkerApiVersion = 6;
 
 // Git revision of the checkout, with the suffix "-modified" if files differed; empty without git.
 extern const char kSourceRevision[];

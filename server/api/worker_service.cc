@@ -70,6 +70,29 @@ void MakeTextPrintable(v1::StreamEventsRequest& request) {
   }
 }
 
+absl::StatusOr<std::unique_ptr<ArtifactWriter>> OpenArtifact(
+    Core& core, const v1::UploadArtifactRequest::Header& header, const std::string& by) {
+  RETURN_IF_ERROR(CheckArtifactHeader(header));
+  return core.artifacts().Write(header, by);
+}
+
+// Stores the artifacts of a batch. Store refuses the events of one that could not be stored; its
+// upload then tells the worker why.
+void StoreArtifacts(Core& core, const v1::StreamEventsRequest& batch, const std::string& by) {
+  v1::UploadArtifactRequest::Header header;
+  header.set_lease_id(batch.lease_id());
+  header.set_fencing_token(batch.fencing_token());
+  for (const v1::Event& event : batch.events()) {
+    const auto artifact = batch.artifacts().find(event.checkpoint().sha256());
+    if (artifact == batch.artifacts().end()) continue;
+    header.set_trial(event.trial());
+    header.set_sha256(artifact->first);
+    header.set_size_bytes(static_cast<int64_t>(artifact->second.size()));
+    const auto writer = OpenArtifact(core, header, by);
+    if (writer.ok() && (*writer)->Append(artifact->second).ok()) (*writer)->Finish().IgnoreError();
+  }
+}
+
 }  // namespace
 
 std::unique_ptr<Service> NewWorkerService(Core& core, TransferThreads& downloads,
@@ -105,27 +128,41 @@ std::unique_ptr<Service> NewWorkerService(Core& core, TransferThreads& downloads
         return absl::FailedPreconditionError("workers of this version call Synchronize");
       });
   service->ServeBoth<v1::StreamEventsRequest, v1::StreamEventsResponse>(
-      [&core, &calls](CallContext* context,
-                      Gate::Admission admission) -> absl::StatusOr<EventStream*> {
+      [&core, &uploads, &calls](CallContext* context,
+                                Gate::Admission admission) -> absl::StatusOr<EventStream*> {
         // Made before the stream takes the admission.
         std::string payer = PayerOf(*context, admission.caller);
-        auto handle = [&core, audited = admission.audited, by = admission.caller.principal](
-                          v1::StreamEventsRequest asked, Done<v1::StreamEventsResponse> done) {
+        auto handle = [&core, &uploads, &calls, payer,
+                       client = ClientOf(*context, admission.caller), audited = admission.audited,
+                       by = admission.caller.principal](v1::StreamEventsRequest request,
+                                                        Done<v1::StreamEventsResponse> done) {
           // Even to forget them would keep the command loop.
-          if (asked.events_size() > kMaxEvents) return done(PartsOf(asked).status());
-          MakeTextPrintable(asked);
+          if (request.events_size() > kMaxEvents) return done(PartsOf(request).status());
+          MakeTextPrintable(request);
           // Only for the audit log: Store checks the lease again and answers with a refusal, and
           // the stream continues.
-          if (audited.is_recorded() && !asked.events().empty()) {
+          if (audited.is_recorded() && !request.events().empty()) {
             const absl::Status status =
-                core.lease_ids().Check(asked.lease_id(), asked.fencing_token(), by);
-            if (!status.ok()) audited.Refuse(asked.events(0).trial(), status);
+                core.lease_ids().Check(request.lease_id(), request.fencing_token(), by);
+            if (!status.ok()) audited.Refuse(request.events(0).trial(), status);
           }
-          const auto bytes = static_cast<int64_t>(asked.ByteSizeLong() +
-                                                  asked.events().size() * sizeof(v1::Event));
-          core.loop().Post<v1::StreamEventsResponse>(
-              [&core, asked = std::move(asked), by] { return core.intake().Store(asked, by); },
-              std::move(done), bytes);
+          const auto asked = std::make_shared<v1::StreamEventsRequest>(std::move(request));
+          auto post = [&core, asked, by, done = std::move(done)] {
+            asked->clear_artifacts();
+            const auto bytes = static_cast<int64_t>(asked->ByteSizeLong() +
+                                                    asked->events().size() * sizeof(v1::Event));
+            core.loop().Post<v1::StreamEventsResponse>(
+                [&core, asked, by] { return core.intake().Store(*asked, by); }, done, bytes);
+          };
+          if (asked->artifacts().empty()) return post();
+          auto share = calls.streams().answers().Take(payer, /*method=*/"", *asked);
+          if (!share.ok()) return post();
+          uploads.pool.Submit(client, [&core, asked, by, share = *std::move(share),
+                                       post = std::move(post)]() mutable {
+            StoreArtifacts(core, *asked, by);
+            share.reset();
+            post();
+          });
         };
         return EventStream::Start(std::move(handle), std::move(admission), calls.streams(),
                                   std::move(payer), MethodOf<v1::StreamEventsRequest>());
@@ -136,10 +173,8 @@ std::unique_ptr<Service> NewWorkerService(Core& core, TransferThreads& downloads
         const std::string by = admission.caller.principal;
         return ArtifactUpload::Start(
             *context, std::move(admission),
-            [&core, by](const v1::UploadArtifactRequest::Header& header)
-                -> absl::StatusOr<std::unique_ptr<ArtifactWriter>> {
-              RETURN_IF_ERROR(CheckArtifactHeader(header));
-              return core.artifacts().Write(header, by);
+            [&core, by](const v1::UploadArtifactRequest::Header& header) {
+              return OpenArtifact(core, header, by);
             },
             uploads, calls.streams());
       });

@@ -445,6 +445,30 @@ TEST_F(WorkerServiceTest, OneMessageMayBeAnUpload) {
   EXPECT_EQ(server_.FinishedArtifacts(), 1);
 }
 
+TEST_F(WorkerServiceTest, SmallCheckpointComesWithItsEvent) {
+  const auto stream = stub_->StreamEvents(&context_);
+  const auto send = [&](const std::string& sha256, const std::string& bytes) {
+    v1::StreamEventsRequest batch = Batch(1);
+    v1::Event& event = *batch.mutable_events(0);
+    event.set_step(1);
+    event.mutable_checkpoint()->set_sha256(sha256);
+    event.mutable_checkpoint()->set_size_bytes(5);
+    (*batch.mutable_artifacts())[sha256] = bytes;
+    v1::StreamEventsResponse response;
+    EXPECT_TRUE(stream->Write(batch));
+    EXPECT_TRUE(stream->Read(&response));
+    return response;
+  };
+  const std::string sha256 = platform::Sha256Hex("bytes");
+  EXPECT_EQ(send("../" + sha256, "bytes").refusal(), v1::StreamEventsResponse::INVALID);
+  EXPECT_EQ(send(sha256, "bites").refusal(), v1::StreamEventsResponse::NOT_STORED);
+  EXPECT_EQ(server_.FinishedArtifacts(), 0);
+  const v1::StreamEventsResponse stored = send(sha256, "bytes");
+  EXPECT_EQ(stored.refusal(), v1::StreamEventsResponse::REFUSAL_UNSPECIFIED) << stored.detail();
+  EXPECT_EQ(stored.acknowledged_sequence(), 1);
+  EXPECT_EQ(server_.FinishedArtifacts(), 1);
+}
+
 TEST_F(WorkerServiceTest, UploadsThatContradictTheirHeaderAreRefused) {
   EXPECT_EQ(Upload({}).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(Upload({Data("x")}).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
@@ -732,7 +756,8 @@ TEST_F(WorkerServiceTest, OlderWorkersAreToldToUpgrade) {
   const grpc::Status status = stub_->RegisterWorker(&context_, request, &response);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
   EXPECT_EQ(status.error_message(),
-            "the worker has version 3 of the worker API, the server 5; upgrade the worker");
+            absl::StrCat("the worker has version 3 of the worker API, the server ",
+                         platform::kWorkerApiVersion, "; upgrade the worker"));
 }
 
 }  // namespace

@@ -78,7 +78,8 @@ TEST_F(CoreObjectStoreTest, EventNeedsAStoredCheckpoint) {
   ASSERT_FALSE(put->stored());
   // Sent to the server before the store has the bytes, and before the server asked the store.
   const auto checkpoint = CheckpointEvent(lease, 0, 1, 10, "model");
-  EXPECT_EQ(coordinator_.Send(lease, {checkpoint})->refusal(), v1::StreamEventsResponse::INVALID);
+  EXPECT_EQ(coordinator_.Send(lease, {checkpoint})->refusal(),
+            v1::StreamEventsResponse::NOT_STORED);
   EXPECT_EQ(Send(*put, "other"), 400);
   EXPECT_EQ(Send(*put, "model"), 200);
   EXPECT_TRUE(Sign(ToPut(lease, "model"))->stored());

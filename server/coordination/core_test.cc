@@ -144,7 +144,9 @@ TEST_F(CoreTest, MalformedBatchIsRefusedAsAWhole) {
   for (const v1::Event& event : {bent, server_made, PointsEvent(lease, 0, 3, 20),
                                  CheckpointEvent(lease, 0, 2, 20, "never uploaded")}) {
     const v1::StreamEventsResponse response = Send(lease, {PointsEvent(lease, 0, 1, 10), event});
-    EXPECT_EQ(response.refusal(), v1::StreamEventsResponse::INVALID) << event.DebugString();
+    EXPECT_EQ(response.refusal(), event.has_checkpoint() ? v1::StreamEventsResponse::NOT_STORED
+                                                         : v1::StreamEventsResponse::INVALID)
+        << event.DebugString();
     EXPECT_NE(response.detail(), "");
   }
   EXPECT_THAT(Measured(experiment), IsEmpty());

@@ -107,7 +107,7 @@ absl::StatusOr<v1::StreamEventsResponse> EventIntake::StorePart(
                                   .sha256 = event->checkpoint().sha256()},
                                  event->checkpoint().size_bytes(), kMostBytesToCheck);
     if (IsLost(stored)) {
-      return refuse(v1::StreamEventsResponse::INVALID,
+      return refuse(v1::StreamEventsResponse::NOT_STORED,
                     absl::StrCat("upload the checkpoint before its event: ", stored.message()));
     }
     // A failing disk says nothing about the checkpoint. UNAVAILABLE makes the worker send the event

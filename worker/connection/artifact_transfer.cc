@@ -4,7 +4,6 @@
 #include <chrono>
 #include <map>
 #include <memory>
-#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
@@ -56,6 +55,11 @@ absl::StatusOr<v1::SignTransferResponse> ObjectTransfers::Sign(
     ask_ = After(kAskAgain);
   }
   return status;
+}
+
+bool ObjectTransfers::are_unavailable() {
+  platform::MutexLock lock(mutex_);
+  return http_ == nullptr && std::chrono::steady_clock::now() < ask_;
 }
 
 absl::StatusOr<std::shared_ptr<platform::HttpClient>> ObjectTransfers::Client() {
@@ -150,11 +154,8 @@ absl::Status UploadArtifact(v1::WorkerService::StubInterface& stub, CallGroup& c
                             absl::string_view bytes, const std::function<void()>& progress) {
   // After the last bytes, the server makes all of them durable.
   const absl::Duration patience = platform::TransferTimeout(static_cast<int64_t>(bytes.size()));
-  // One message needs no thread that watches it: it moves, and then it is stored.
-  const bool is_one_message = bytes.size() <= kChunkBytes;
-  CallGroup::Call call(calls, is_one_message ? 2 * patience : absl::InfiniteDuration());
-  std::optional<StallGuard> guard;
-  if (!is_one_message) guard.emplace(*call.context(), patience);
+  CallGroup::Call call(calls);
+  StallGuard guard(*call.context(), patience);
   // The call's start leaves with its first bytes, and so do the last bytes and the end: a small
   // checkpoint is one packet.
   call.context()->set_initial_metadata_corked(true);
@@ -172,11 +173,10 @@ absl::Status UploadArtifact(v1::WorkerService::StubInterface& stub, CallGroup& c
     // A write fails when the call is over; Finish then says why.
     if (!writer->Write(request, options)) break;
     request.clear_header();
-    if (guard.has_value()) guard->NoteProgress();
+    guard.NoteProgress();
     progress();
   } while (sent < bytes.size());
-  const absl::Status status = ToStatus(writer->Finish());
-  return guard.has_value() ? guard->Explain(status) : status;
+  return guard.Explain(ToStatus(writer->Finish()));
 }
 
 absl::Status DownloadArtifactInChunks(v1::WorkerService::StubInterface& stub, CallGroup& calls,

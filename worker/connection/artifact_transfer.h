@@ -36,6 +36,8 @@ class ObjectTransfers {
   // learns that the object store has lost or damaged them.
   absl::StatusOr<std::string> Get(v1::WorkerService::StubInterface& stub, CallGroup& calls,
                                   const v1::DownloadArtifactRequest& request, int64_t size_bytes);
+  // True if the server is known to have no object store, until it is asked again.
+  bool are_unavailable();
 
  private:
   absl::StatusOr<v1::SignTransferResponse> Sign(v1::WorkerService::StubInterface& stub,
@@ -53,7 +55,7 @@ class ObjectTransfers {
 
 // Stores `bytes` as the artifact of `header` (whose size and checksum must be theirs). One try; the
 // errors are those of WorkerService.UploadArtifact, and DEADLINE_EXCEEDED once nothing has moved
-// for platform::TransferTimeout of the whole, or after twice that if it fits one message.
+// for platform::TransferTimeout of the whole.
 // `progress` is called after each part that the connection took. Blocks.
 absl::Status UploadArtifact(v1::WorkerService::StubInterface& stub, CallGroup& calls,
                             const v1::UploadArtifactRequest::Header& header,

@@ -2,6 +2,7 @@
 #include <future>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "grpcpp/create_channel.h"
 #include "gtest/gtest.h"
@@ -44,6 +45,33 @@ TEST_F(CheckpointDeliveryTest, CheckpointIsStoredBeforeItsEvent) {
     EXPECT_EQ(checkpoint.step(), 1);
     EXPECT_EQ(checkpoint.checkpoint().size_bytes(), 3'000'000);
     EXPECT_EQ(state.artifacts[checkpoint.checkpoint().sha256()], bytes);
+  });
+}
+
+TEST_F(CheckpointDeliveryTest, SmallCheckpointsComeWithTheirEvents) {
+  server_.With([](State& state) { state.lost_artifacts = 1; });
+  OfferLease(LeaseOf({"a", "b", "c"}));
+  StartWorker([&](const v1::Lease&, PackSession& session) {
+    // The first upload asks whether the server has an object store.
+    session.EmitCheckpoint(0, 1, "model a");
+    session.Emit(0, Completed());
+    EXPECT_TRUE(server_.WaitUntil([](const State& state) { return EventsOf(state, "a") == 2; }));
+    session.EmitCheckpoint(1, 1, "model b");
+    session.Emit(1, Completed());
+    EXPECT_TRUE(server_.WaitUntil([](const State& state) { return EventsOf(state, "b") == 2; }));
+    session.EmitCheckpoint(2, 1, "model c");
+    session.Emit(2, Completed());
+    return absl::OkStatus();
+  });
+  EXPECT_TRUE(server_.WaitUntil([](const State& state) { return EventsOf(state, "c") == 2; }));
+  EXPECT_TRUE(Stop().ok());
+  server_.With([&](State& state) {
+    EXPECT_EQ(state.uploads, 2) << "that of a, and that of b, whose artifact the server lost";
+    EXPECT_EQ(state.streams, 1);
+    for (const char* trial : {"a", "b", "c"}) {
+      EXPECT_EQ(state.artifacts[state.events[trial][0].checkpoint().sha256()],
+                absl::StrCat("model ", trial));
+    }
   });
 }
 

@@ -138,7 +138,8 @@ void EventSender::Run() {
 void EventSender::SendUntilBroken() {
   std::unique_ptr<Stream> stream;
   while (!stopping()) {
-    const Outbox::Work work = outbox_.Next(After(options_.acknowledgement_timeout));
+    const Outbox::Work work = outbox_.Next(After(options_.acknowledgement_timeout),
+                                           /*with_artifacts=*/objects_.are_unavailable());
     if (stopping() || (stream && stream->broken())) break;
     if (const auto* upload = std::get_if<Outbox::Upload>(&work)) {
       Upload(*upload);

@@ -11,6 +11,7 @@
 #include "platform/failpoint.h"
 #include "platform/log.h"
 #include "platform/printable_text.h"
+#include "platform/sha256.h"
 #include "proto/timestamps.h"
 
 namespace lengthwise::worker {
@@ -96,21 +97,29 @@ void Outbox::Wait(TimePoint until) {
   if (!woken && std::chrono::steady_clock::now() >= patience_) CloseLocked();
 }
 
-Outbox::Work Outbox::Next(TimePoint deadline) {
+Outbox::Work Outbox::Next(TimePoint deadline, bool with_artifacts) {
   while (true) {
     Work work;
-    std::optional<Spool::Record> spooled;
+    Rest rest;
     {
       MutexLock lock(mutex_);
-      while (!closed() && !interrupted_ && !TakeWork(work, spooled)) {
+      while (!closed() && !interrupted_ &&
+             !TakeWork(with_artifacts && patience_ == kNever, work, rest)) {
         if (!changed_.WaitUntil(mutex_, deadline)) break;
       }
       // Returning work must not lose an interruption: the flag stays set for the next call.
       if (std::holds_alternative<std::monostate>(work)) interrupted_ = false;
     }
-    if (!spooled) return work;
+    for (const auto& [index, artifact] : rest.artifacts) {
+      auto& batch = std::get<v1::StreamEventsRequest>(work);
+      v1::Checkpoint& checkpoint = *batch.mutable_events(index)->mutable_checkpoint();
+      checkpoint.set_sha256(platform::Sha256Hex(*artifact));
+      checkpoint.set_size_bytes(static_cast<int64_t>(artifact->size()));
+      (*batch.mutable_artifacts())[checkpoint.sha256()] = *artifact;
+    }
+    if (!rest.upload) return work;
     // Read without the lock, because the artifact may be large.
-    absl::StatusOr<std::string> bytes = options_.spool->Read(*spooled);
+    absl::StatusOr<std::string> bytes = options_.spool->Read(*rest.upload);
     auto& upload = std::get<Upload>(work);
     if (bytes.ok()) {
       upload.bytes = std::make_shared<const std::string>(*std::move(bytes));
@@ -126,32 +135,38 @@ Outbox::Work Outbox::Next(TimePoint deadline) {
   }
 }
 
-bool Outbox::TakeWork(Work& work, std::optional<Spool::Record>& spooled) {
+bool Outbox::IsOfBatch(const Item& item, bool with_artifacts) const {
+  if (!item.is_checkpoint) return !item.is_block();
+  return with_artifacts && item.artifact && !item.is_upload &&
+         item.bytes <= options_.max_batch_bytes;
+}
+
+bool Outbox::TakeWork(bool with_artifacts, Work& work, Rest& rest) {
   for (size_t i = 0; i < trials_.size(); ++i) {
     const size_t index = (turn_ + i) % trials_.size();
     Trial& trial = trials_[index];
-    if (trial.sent == trial.items.size()) continue;
+    if (trial.awaits_artifact || trial.sent == trial.items.size()) continue;
     if (trial.items[trial.sent].is_block()) {
       if (!UnpackBlock(static_cast<int64_t>(index)) || trial.items.empty()) continue;
     }
     turn_ = index;
     const Item& item = trial.items[trial.sent];
-    if (item.is_checkpoint) {
+    if (!IsOfBatch(item, with_artifacts)) {
       ++turn_;
       work = Upload{.trial = static_cast<int64_t>(index),
                     .sequence = trial.acknowledged + static_cast<int64_t>(trial.sent) + 1,
                     .step = item.event.step(),
                     .bytes = item.artifact};
-      spooled = item.spooled;
+      rest.upload = item.spooled;
     } else {
-      work = TakeBatch();
+      work = TakeBatch(with_artifacts, rest);
     }
     return true;
   }
   return false;
 }
 
-v1::StreamEventsRequest Outbox::TakeBatch() {
+v1::StreamEventsRequest Outbox::TakeBatch(bool with_artifacts, Rest& rest) {
   v1::StreamEventsRequest batch;
   batch.set_lease_id(lease_id_);
   batch.set_fencing_token(fencing_token_);
@@ -160,10 +175,11 @@ v1::StreamEventsRequest Outbox::TakeBatch() {
   const size_t most_trials = after_break_ ? 1 : trials_.size();
   for (size_t i = 0; i < most_trials; ++i, ++turn_) {
     Trial& trial = trials_[turn_ % trials_.size()];
+    if (trial.awaits_artifact) continue;
     const size_t first = trial.sent;
     while (trial.sent < trial.items.size()) {
       const Item& item = trial.items[trial.sent];
-      const bool is_event = !item.is_checkpoint && !item.is_block();
+      const bool is_event = IsOfBatch(item, with_artifacts);
       if (is_event) bytes += item.bytes;
       const bool is_full = batch.events_size() == options_.max_batch_events ||
                            (batch.events_size() > 0 && bytes > options_.max_batch_bytes);
@@ -177,6 +193,10 @@ v1::StreamEventsRequest Outbox::TakeBatch() {
       event.set_trial(trial.name);
       event.set_attempt(trial.attempt);
       event.set_sequence(trial.acknowledged + static_cast<int64_t>(trial.sent) + 1);
+      if (item.is_checkpoint) {
+        rest.artifacts.emplace_back(batch.events_size() - 1, item.artifact);
+        trial.awaits_artifact = true;
+      }
       ++trial.sent;
     }
   }
@@ -270,6 +290,9 @@ void Outbox::AcknowledgeTrial(const v1::StreamEventsResponse& response) {
         trial.sent = 0;
       }
       break;
+    case v1::StreamEventsResponse::NOT_STORED:
+      if (MakeUploads(trial)) break;
+      [[fallthrough]];
     case v1::StreamEventsResponse::INVALID:
       ReplaceByFailure(index, 0,
                        absl::StrCat("the server refused the worker's events: ", response.detail()));
@@ -277,6 +300,21 @@ void Outbox::AcknowledgeTrial(const v1::StreamEventsResponse& response) {
     default:
       break;
   }
+  const auto sent_end = trial.items.begin() + static_cast<ptrdiff_t>(trial.sent);
+  trial.awaits_artifact =
+      trial.awaits_artifact && std::any_of(trial.items.begin(), sent_end,
+                                           [](const Item& item) { return item.is_checkpoint; });
+}
+
+bool Outbox::MakeUploads(Trial& trial) {
+  trial.awaits_artifact = false;
+  bool has_any = false;
+  for (; trial.sent > 0; --trial.sent) {
+    Item& item = trial.items[trial.sent - 1];
+    item.is_upload = item.is_checkpoint;
+    has_any = has_any || item.is_checkpoint;
+  }
+  return has_any;
 }
 
 void Outbox::ReplaceByFailure(int64_t index, size_t first, const std::string& reason) {
@@ -301,7 +339,7 @@ void Outbox::ReplaceByFailure(int64_t index, size_t first, const std::string& re
 
 void Outbox::Resend() {
   MutexLock lock(mutex_);
-  for (Trial& trial : trials_) trial.sent = 0;
+  for (Trial& trial : trials_) MakeUploads(trial);
   after_break_ = true;
 }
 
@@ -395,9 +433,9 @@ int64_t Outbox::unsent_bytes() const {
 //
 // 1. A trial's items have consecutive sequence numbers from `acknowledged` + 1; a block counts as
 //    its `events`. So numbers need not be stored and survive spooling, and the server sees no gap.
-// 2. The first `sent` items are single events in memory; blocks and unstored checkpoints come
-//    later. So an acknowledgement drops whole items, and a checkpoint's event never precedes its
-//    artifact. A block is unpacked before its first event is sent.
+// 2. The first `sent` items are single events in memory, some with their artifacts; blocks and
+//    checkpoints to upload come later. So an acknowledgement drops whole items, and a checkpoint's
+//    event never precedes its artifact. A block is unpacked before its first event is sent.
 // 3. A block holds adjacent events and never spans a checkpoint, whose event stays in memory while
 //    its artifact is in the spool. So unpacking in place restores the order, and FindUpload finds a
 //    checkpoint without reading the disk.

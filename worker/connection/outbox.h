@@ -2,9 +2,10 @@
 // acknowledged.
 //
 // Each trial has a queue of events with consecutive sequence numbers. A checkpoint is an event
-// whose artifact must be uploaded first; the event and those behind it wait for the upload. A sent
-// event stays in the queue until it is acknowledged, because a broken stream requires sending every
-// unacknowledged event again.
+// whose artifact must be stored first. A small artifact travels in the batch of its event; the
+// trial's next batch waits for the answer. A larger one is uploaded; the event and those behind it
+// wait for the upload. A sent event stays in the queue until it is acknowledged, because a broken
+// stream requires sending every unacknowledged event again.
 //
 // When memory is full, items move to the spool, if there is one, and return to memory when they are
 // next to be sent. Spooling does not change the order of a trial's items.
@@ -18,6 +19,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -63,7 +65,8 @@ class Outbox {
     // Overflow on the disk; must outlive the box. With a spool, events may use another quarter of
     // max_bytes when artifacts fill memory. Null: producers block when memory is full.
     Spool* spool = nullptr;
-    // Limits of a batch. A batch always holds at least one event.
+    // Limits of a batch. A batch always holds at least one event. An artifact that does not fit is
+    // uploaded.
     int64_t max_batch_bytes = 1 << 20;
     int32_t max_batch_events = 256;
     // A larger event does not fit a message; a log line that says so replaces it.
@@ -77,7 +80,7 @@ class Outbox {
     int64_t step = 0;
     std::shared_ptr<const std::string> bytes;
   };
-  // Nothing, a batch of events, or an upload.
+  // Nothing, a batch of events and artifacts, or an upload.
   using Work = std::variant<std::monostate, v1::StreamEventsRequest, Upload>;
 
   Outbox(const v1::Lease& lease, const Options& options);
@@ -89,8 +92,10 @@ class Outbox {
   void PutCheckpoint(int64_t trial, int64_t step, std::string bytes);
 
   // For the sender. Next waits for work until `deadline` or Interrupt, and serves the trials in
-  // turn. It returns the same upload again until UploadStored or UploadRefused.
-  Work Next(TimePoint deadline);
+  // turn. It returns the same upload again until UploadStored or UploadRefused. Unless
+  // `with_artifacts`, every artifact is an upload; after SetPatience, too, because an upload
+  // reports progress.
+  Work Next(TimePoint deadline, bool with_artifacts);
   void Interrupt();
   void UploadStored(const Upload& upload, const v1::Checkpoint& checkpoint);
   // The server permanently refuses this artifact. A temporary failure with the reason replaces the
@@ -99,10 +104,12 @@ class Outbox {
   // Drops acknowledged events and handles refusals. STALE_LEASE closes the trial. SEQUENCE_GAP
   // sends again from the acknowledged number, or closes the box if those events were dropped
   // already. INVALID replaces all waiting items by a temporary failure with the server's detail; if
-  // the server refuses that too, the trial is closed.
+  // the server refuses that too, the trial is closed. NOT_STORED makes uploads of the artifacts
+  // that came with the events; without one, it is as INVALID.
   void Acknowledge(const v1::StreamEventsResponse& response);
-  // Marks every unacknowledged event as unsent. Until the next acknowledgement, each batch is of
-  // one trial: one whose events the server cannot store must not hold up the others.
+  // Marks every unacknowledged event as unsent, and its artifact as an upload. Until the next
+  // acknowledgement, each batch is of one trial: one whose events the server cannot store must not
+  // hold up the others.
   void Resend();
   // Returns true if a sent event is not acknowledged yet.
   bool awaits_acknowledgement() const;
@@ -144,6 +151,7 @@ class Outbox {
     std::shared_ptr<const std::string> artifact;
     std::optional<Spool::Record> spooled;
     bool is_checkpoint = false;  // not stored yet
+    bool is_upload = false;      // its artifact does not travel in a batch, however small it is
     bool is_outcome = false;
     int32_t events = 1;
     int64_t bytes = 0;  // in memory
@@ -155,6 +163,7 @@ class Outbox {
     int64_t acknowledged = 0;  // the first of `items` has the next number
     // Number of sent items, from the front of `items`. None of them is a block.
     size_t sent = 0;
+    bool awaits_artifact = false;  // one of the `sent` is a checkpoint
     std::deque<Item> items;
     LogBudget log;
     bool has_outcome = false;  // put
@@ -202,14 +211,23 @@ class Outbox {
   // Index of an upload among its trial's items; nullopt if it was dropped or stored.
   std::optional<size_t> FindUpload(const Upload& upload) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Returns false if there is no work. If `spooled` is set, the caller must read the upload's bytes
-  // from there.
-  bool TakeWork(Work& work, std::optional<Spool::Record>& spooled)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // What belongs to taken work and is added without the lock.
+  struct Rest {
+    std::optional<Spool::Record> upload;  // to read
+    // By the index of its event.
+    std::vector<std::pair<int, std::shared_ptr<const std::string>>> artifacts;
+  };
+  // True for an event, and for a checkpoint whose artifact travels with it.
+  bool IsOfBatch(const Item& item, bool with_artifacts) const;
+  // Returns false if there is no work.
+  bool TakeWork(bool with_artifacts, Work& work, Rest& rest) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Events of the trials from `turn_` on, up to one that has something else to send first.
-  v1::StreamEventsRequest TakeBatch() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  v1::StreamEventsRequest TakeBatch(bool with_artifacts, Rest& rest)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void AcknowledgeTrial(const v1::StreamEventsResponse& response)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Marks all events as unsent, and those of checkpoints as uploads. Returns true if there are any.
+  static bool MakeUploads(Trial& trial);
 
   const Options options_;
   const std::string lease_id_;

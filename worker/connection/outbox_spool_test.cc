@@ -70,7 +70,15 @@ class Store {
       std::vector<v1::Event>& log = logs_[event.trial()];
       const auto next = static_cast<int64_t>(log.size()) + 1;
       if (event.sequence() > next) answer->set_refusal(v1::StreamEventsResponse::SEQUENCE_GAP);
-      if (event.sequence() == next) log.push_back(event);
+      const bool is_refused = answer->refusal() != v1::StreamEventsResponse::REFUSAL_UNSPECIFIED;
+      if (event.sequence() == next && !is_refused) {
+        const auto artifact = batch.artifacts().find(event.checkpoint().sha256());
+        if (artifact != batch.artifacts().end() && artifact->second.size() % 3 == 0) {
+          answer->set_refusal(v1::StreamEventsResponse::NOT_STORED);
+        } else {
+          log.push_back(event);
+        }
+      }
       answer->set_acknowledged_sequence(static_cast<int64_t>(log.size()));
     }
     response.set_lease_id(batch.lease_id());
@@ -90,7 +98,7 @@ v1::Checkpoint Stored(const Outbox::Upload& upload) {
 
 // Tries to send one item. Returns false if there was none.
 bool SendOne(Outbox& outbox, Store& store) {
-  const Outbox::Work work = outbox.Next(std::chrono::steady_clock::now());
+  const Outbox::Work work = outbox.Next(std::chrono::steady_clock::now(), /*with_artifacts=*/false);
   if (const auto* upload = std::get_if<Outbox::Upload>(&work)) {
     outbox.UploadStored(*upload, Stored(*upload));
   } else if (const auto* batch = std::get_if<v1::StreamEventsRequest>(&work)) {
@@ -222,7 +230,7 @@ TEST(OutboxSpool, AnyScheduleDeliversOnceAndInOrder) {
         outbox.Resend();  // a broken stream
         continue;
       }
-      const Outbox::Work work = outbox.Next(std::chrono::steady_clock::now());
+      const Outbox::Work work = outbox.Next(std::chrono::steady_clock::now(), random() % 2 == 0);
       if (const auto* upload = std::get_if<Outbox::Upload>(&work)) {
         if (random() % 3 == 0) continue;  // failed: Next returns it again
         outbox.UploadStored(*upload, Stored(*upload));
@@ -305,8 +313,9 @@ TEST(OutboxSpool, RegressionAnUploadIsFoundBehindASpooledBlock) {
   for (int64_t step = 1; step <= 5; ++step) outbox.Put(0, Points(step, 1000));
   outbox.PutCheckpoint(0, 5, model);
   const auto now = std::chrono::steady_clock::now();
-  ASSERT_TRUE(std::holds_alternative<v1::StreamEventsRequest>(outbox.Next(now)));
-  const Outbox::Work upload = outbox.Next(now);
+  ASSERT_TRUE(
+      std::holds_alternative<v1::StreamEventsRequest>(outbox.Next(now, /*with_artifacts=*/false)));
+  const Outbox::Work upload = outbox.Next(now, /*with_artifacts=*/false);
   ASSERT_TRUE(std::holds_alternative<Outbox::Upload>(upload));
 
   v1::StreamEventsResponse gap;
@@ -321,7 +330,8 @@ TEST(OutboxSpool, RegressionAnUploadIsFoundBehindASpooledBlock) {
 
   Store store;
   while (true) {
-    const Outbox::Work work = outbox.Next(std::chrono::steady_clock::now());
+    const Outbox::Work work =
+        outbox.Next(std::chrono::steady_clock::now(), /*with_artifacts=*/false);
     if (const auto* next = std::get_if<Outbox::Upload>(&work)) {
       EXPECT_EQ(next->step, 6);
       outbox.UploadStored(*next, Stored(*next));

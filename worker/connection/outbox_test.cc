@@ -9,6 +9,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "platform/sha256.h"
 
 namespace lengthwise::worker {
 namespace {
@@ -53,9 +54,12 @@ v1::StreamEventsResponse Answer(
   return response;
 }
 
+constexpr bool kWithoutArtifacts = false;
+constexpr bool kWithArtifacts = true;
+
 // Returns the next batch, or an empty one if there is none now.
-v1::StreamEventsRequest NextBatch(Outbox& outbox) {
-  const Outbox::Work work = outbox.Next(std::chrono::steady_clock::now());
+v1::StreamEventsRequest NextBatch(Outbox& outbox, bool with_artifacts = kWithoutArtifacts) {
+  const Outbox::Work work = outbox.Next(std::chrono::steady_clock::now(), with_artifacts);
   const auto* batch = std::get_if<v1::StreamEventsRequest>(&work);
   return batch ? *batch : v1::StreamEventsRequest();
 }
@@ -91,7 +95,7 @@ TEST(Outbox, BatchEndsAtATrialThatUploadsFirst) {
   outbox.PutCheckpoint(1, 1, "bytes");
   outbox.Put(2, LogEvent("b"));
   const auto upload = [&] {
-    const Outbox::Work work = outbox.Next(std::chrono::steady_clock::now());
+    const Outbox::Work work = outbox.Next(std::chrono::steady_clock::now(), kWithoutArtifacts);
     const auto* taken = std::get_if<Outbox::Upload>(&work);
     return taken == nullptr ? int64_t{-1} : taken->trial;
   };
@@ -172,13 +176,13 @@ TEST(Outbox, EventsBehindACheckpointWaitForItsUpload) {
   outbox.PutCheckpoint(0, 100, "bytes");
   outbox.Put(0, LogEvent("behind"));
   EXPECT_THAT(Sequences(NextBatch(outbox)), ElementsAre(1));
-  const Outbox::Work work = outbox.Next(kNever);
+  const Outbox::Work work = outbox.Next(kNever, kWithoutArtifacts);
   const auto* upload = std::get_if<Outbox::Upload>(&work);
   ASSERT_NE(upload, nullptr);
   EXPECT_EQ(upload->step, 100);
   EXPECT_EQ(*upload->bytes, "bytes");
   // Without a result, Next returns the upload again.
-  EXPECT_TRUE(std::holds_alternative<Outbox::Upload>(outbox.Next(kNever)));
+  EXPECT_TRUE(std::holds_alternative<Outbox::Upload>(outbox.Next(kNever, kWithoutArtifacts)));
   v1::Checkpoint checkpoint;
   checkpoint.set_sha256("sum");
   outbox.UploadStored(*upload, checkpoint);
@@ -191,11 +195,86 @@ TEST(Outbox, EventsBehindACheckpointWaitForItsUpload) {
   EXPECT_THAT(Sequences(NextBatch(outbox)), ElementsAre(1, 2, 3));
 }
 
+TEST(Outbox, SmallArtifactTravelsWithItsEvent) {
+  Outbox outbox(LeaseOfTrials(2), {});
+  outbox.Put(0, LogEvent("before"));
+  outbox.PutCheckpoint(0, 100, "bytes");
+  outbox.Put(0, LogEvent("behind"));
+  const v1::StreamEventsRequest batch = NextBatch(outbox, kWithArtifacts);
+  ASSERT_THAT(Sequences(batch), ElementsAre(1, 2, 3));
+  const v1::Checkpoint& checkpoint = batch.events(1).checkpoint();
+  EXPECT_EQ(checkpoint.sha256(), platform::Sha256Hex("bytes"));
+  EXPECT_EQ(checkpoint.size_bytes(), 5);
+  ASSERT_EQ(batch.artifacts().size(), 1U);
+  EXPECT_EQ(batch.artifacts().at(checkpoint.sha256()), "bytes");
+  // The server stores the artifact beside the stream, so later events could overtake it.
+  outbox.Put(0, LogEvent("later"));
+  outbox.Put(1, LogEvent("of another trial"));
+  EXPECT_EQ(NextBatch(outbox, kWithArtifacts).events(0).trial(), "trial1");
+  outbox.Acknowledge(Answer(0, 1));  // to an earlier batch
+  EXPECT_THAT(Sequences(NextBatch(outbox, kWithArtifacts)), IsEmpty());
+  outbox.Acknowledge(Answer(0, 3));
+  const v1::StreamEventsRequest later = NextBatch(outbox, kWithArtifacts);
+  EXPECT_THAT(Sequences(later), ElementsAre(4));
+  EXPECT_TRUE(later.artifacts().empty());
+}
+
+TEST(Outbox, ArtifactThatDoesNotFitABatchIsUploaded) {
+  Outbox outbox(LeaseOfTrials(1), {.max_batch_bytes = 1000});
+  outbox.PutCheckpoint(0, 100, std::string(1000, 'b'));
+  EXPECT_TRUE(std::holds_alternative<Outbox::Upload>(outbox.Next(kNever, kWithArtifacts)));
+}
+
+TEST(Outbox, ArtifactsFillABatchAsEventsDo) {
+  Outbox outbox(LeaseOfTrials(2), {.max_batch_bytes = 1500});
+  outbox.PutCheckpoint(0, 100, std::string(800, 'b'));
+  outbox.PutCheckpoint(1, 100, std::string(800, 'c'));
+  EXPECT_EQ(NextBatch(outbox, kWithArtifacts).artifacts().size(), 1U);
+  EXPECT_EQ(NextBatch(outbox, kWithArtifacts).artifacts().size(), 1U);
+}
+
+TEST(Outbox, ArtifactThatCameButIsNotStoredIsUploaded) {
+  Outbox outbox(LeaseOfTrials(1), {});
+  outbox.PutCheckpoint(0, 100, "bytes");
+  outbox.Put(0, OutcomeEvent());
+  EXPECT_THAT(Sequences(NextBatch(outbox, kWithArtifacts)), ElementsAre(1, 2));
+  outbox.Acknowledge(Answer(0, 0, v1::StreamEventsResponse::NOT_STORED));
+  const auto upload = std::get<Outbox::Upload>(outbox.Next(kNever, kWithArtifacts));
+  EXPECT_EQ(*upload.bytes, "bytes");
+  v1::Checkpoint checkpoint;
+  checkpoint.set_sha256("sum");
+  outbox.UploadStored(upload, checkpoint);
+  EXPECT_THAT(Sequences(NextBatch(outbox, kWithArtifacts)), ElementsAre(1, 2));
+  // The server has lost it, and so has this worker.
+  outbox.Acknowledge(Answer(0, 0, v1::StreamEventsResponse::NOT_STORED));
+  const v1::StreamEventsRequest failure = NextBatch(outbox, kWithArtifacts);
+  ASSERT_THAT(Sequences(failure), ElementsAre(1));
+  EXPECT_EQ(failure.events(0).outcome().reason(),
+            "the server refused the worker's events: a detail");
+  EXPECT_TRUE(outbox.stopped(0));
+}
+
+// A disk that hangs must not break one stream after the other.
+TEST(Outbox, ArtifactOfABrokenStreamIsUploaded) {
+  Outbox outbox(LeaseOfTrials(1), {});
+  outbox.PutCheckpoint(0, 100, "bytes");
+  EXPECT_THAT(Sequences(NextBatch(outbox, kWithArtifacts)), ElementsAre(1));
+  outbox.Resend();
+  EXPECT_TRUE(std::holds_alternative<Outbox::Upload>(outbox.Next(kNever, kWithArtifacts)));
+}
+
+TEST(Outbox, ArtifactOfADrainIsUploadedBecauseUploadsReportProgress) {
+  Outbox outbox(LeaseOfTrials(1), {});
+  outbox.PutCheckpoint(0, 100, "bytes");
+  outbox.SetPatience(After(absl::Minutes(1)));
+  EXPECT_TRUE(std::holds_alternative<Outbox::Upload>(outbox.Next(kNever, kWithArtifacts)));
+}
+
 TEST(Outbox, RefusedArtifactBecomesAFailure) {
   Outbox outbox(LeaseOfTrials(1), {});
   outbox.PutCheckpoint(0, 100, "bytes");
   outbox.Put(0, LogEvent("behind it"));
-  const auto upload = std::get<Outbox::Upload>(outbox.Next(kNever));
+  const auto upload = std::get<Outbox::Upload>(outbox.Next(kNever, kWithoutArtifacts));
   outbox.UploadRefused(upload, "too large");
   const v1::StreamEventsRequest batch = NextBatch(outbox);
   ASSERT_THAT(Sequences(batch), ElementsAre(1));

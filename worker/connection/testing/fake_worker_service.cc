@@ -235,6 +235,7 @@ class FakeWorkerService::Service final : public v1::WorkerService::Service {
     v1::StreamEventsResponse response;
     for (int first = 0, end = 0; first < batch.events_size(); first = end) {
       v1::StreamEventsRequest part;
+      *part.mutable_artifacts() = batch.artifacts();
       while (end < batch.events_size() &&
              batch.events(end).trial() == batch.events(first).trial()) {
         *part.add_events() = batch.events(end++);
@@ -259,6 +260,9 @@ class FakeWorkerService::Service final : public v1::WorkerService::Service {
           ++state.duplicates;
           continue;
         }
+        const auto artifact = batch.artifacts().find(event.checkpoint().sha256());
+        if (artifact != batch.artifacts().end())
+          state.artifacts.insert({artifact->first, artifact->second});
         stored.push_back(event);
         state.history.push_back(absl::StrCat("event ", trial, " ", event.sequence()));
       }
@@ -288,6 +292,10 @@ class FakeWorkerService::Service final : public v1::WorkerService::Service {
         batch.events(0).sequence() > static_cast<int64_t>(stored.size()) + 1) {
       if (state.reported_gaps > 0) --state.reported_gaps;
       return v1::StreamEventsResponse::SEQUENCE_GAP;
+    }
+    if (state.lost_artifacts > 0 && !batch.artifacts().empty()) {
+      --state.lost_artifacts;
+      return v1::StreamEventsResponse::NOT_STORED;
     }
     return v1::StreamEventsResponse::REFUSAL_UNSPECIFIED;
   }

@@ -57,6 +57,7 @@ class FakeWorkerService {
     int vanishing_batches = 0;            // number of next batches to ignore
     bool holds_acknowledgements = false;  // stores, but answers only once false
     std::set<std::string> stale_trials;
+    int lost_artifacts = 0;    // number of next batches with artifacts to refuse as NOT_STORED
     int reported_gaps = 0;     // number of next batches to refuse as a SEQUENCE_GAP
     std::string invalid_text;  // a log line with this text makes its batch INVALID
     std::set<std::string> lost_leases;
