@@ -28,7 +28,7 @@ TEST(WorkerApiTest, NewFieldOfALeaseRaisesTheVersion) {
       << "The fields of a lease differ from those in version " << platform::kWorkerApiVersion
       << " of the worker API. Raise kWorkerApiVersion (platform/version.h), unless a worker that "
          "ignores the new field still behaves correctly; then update both numbers here.";
-  EXPECT_EQ(platform::kWorkerApiVersion, 5);
+  EXPECT_EQ(platform::kWorkerApiVersion, 6);
 }
 
 }  // namespace

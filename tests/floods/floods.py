@@ -72,7 +72,7 @@ evaluation: {{lengths: {lengths}, sequences: 1}}}}"""
 # Roles of tokens.
 VIEWER, WORKER = 1, 3
 # The version of the workers' API (kWorkerApiVersion).
-API_VERSION = 5
+API_VERSION = 6
 # Floods stop when the server needs this much: they share the machine with others.
 TOO_MUCH_MB = 2000
 

@@ -151,7 +151,7 @@ class Worker:
     def __init__(self, server: Server, worker_id: str = "python-1") -> None:
         self._connection = Connection(Settings(server=server.address), timeout=30)
         self._worker = worker_service_pb2.WorkerDescription(
-            worker_id=worker_id, max_pack_size=self.max_pack_size, api_version=5
+            worker_id=worker_id, max_pack_size=self.max_pack_size, api_version=6
         )
         self._session = secrets.token_hex(8)
         self._calls = 0
