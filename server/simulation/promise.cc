@@ -333,7 +333,8 @@ void Promise::CheckEvents(const std::optional<TrialRecord>& before, int64_t last
   if (response.refusal() == v1::StreamEventsResponse::SEQUENCE_GAP) {
     Break("the server misses events that it has acknowledged: " + response.detail());
   }
-  if (response.refusal() == v1::StreamEventsResponse::INVALID) {
+  if (response.refusal() == v1::StreamEventsResponse::INVALID ||
+      response.refusal() == v1::StreamEventsResponse::NOT_STORED) {
     Break("good events were refused: " + response.detail());
   }
   const bool stored = response.refusal() == v1::StreamEventsResponse::REFUSAL_UNSPECIFIED &&
