@@ -76,20 +76,22 @@ absl::StatusOr<std::unique_ptr<ArtifactWriter>> OpenArtifact(
   return core.artifacts().Write(header, by);
 }
 
-// Stores the artifacts of a batch. Store refuses the events of one that could not be stored; its
-// upload then tells the worker why.
-void StoreArtifacts(Core& core, const v1::StreamEventsRequest& batch, const std::string& by) {
+// Stores the artifacts of a batch, each once: thousands of events may name the same. Store refuses
+// the events of one that could not be stored; its upload then tells the worker why.
+void StoreArtifacts(Core& core, v1::StreamEventsRequest& batch, const std::string& by) {
+  auto& artifacts = *batch.mutable_artifacts();
   v1::UploadArtifactRequest::Header header;
   header.set_lease_id(batch.lease_id());
   header.set_fencing_token(batch.fencing_token());
   for (const v1::Event& event : batch.events()) {
-    const auto artifact = batch.artifacts().find(event.checkpoint().sha256());
-    if (artifact == batch.artifacts().end()) continue;
+    const auto artifact = artifacts.find(event.checkpoint().sha256());
+    if (artifact == artifacts.end()) continue;
     header.set_trial(event.trial());
     header.set_sha256(artifact->first);
     header.set_size_bytes(static_cast<int64_t>(artifact->second.size()));
     const auto writer = OpenArtifact(core, header, by);
     if (writer.ok() && (*writer)->Append(artifact->second).ok()) (*writer)->Finish().IgnoreError();
+    artifacts.erase(event.checkpoint().sha256());
   }
 }
 
@@ -156,7 +158,8 @@ std::unique_ptr<Service> NewWorkerService(Core& core, TransferThreads& downloads
           };
           if (asked->artifacts().empty()) return post();
           auto share = calls.streams().answers().Take(payer, /*method=*/"", *asked);
-          if (!share.ok()) return post();
+          if (!share.ok()) return post();  // the worker uploads them
+          // The stream's next batch may overtake this one (StreamEventsRequest.artifacts).
           uploads.pool.Submit(client, [&core, asked, by, share = *std::move(share),
                                        post = std::move(post)]() mutable {
             StoreArtifacts(core, *asked, by);

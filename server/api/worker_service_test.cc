@@ -469,6 +469,32 @@ TEST_F(WorkerServiceTest, SmallCheckpointComesWithItsEvent) {
   EXPECT_EQ(server_.FinishedArtifacts(), 1);
 }
 
+// A message must not cost the disk many times its bytes.
+TEST_F(WorkerServiceTest, ArtifactOfABatchIsStoredOnceAndNeedsTheLease) {
+  const v1::Lease& lease = server_.LeaseOf(server_.AddExperiment("pair", 2) + "/trials/t0");
+  v1::StreamEventsRequest batch;
+  batch.set_lease_id(lease.lease_id());
+  *batch.add_events() = CheckpointEvent(lease, 0, 1, 1, "bytes");
+  *batch.add_events() = CheckpointEvent(lease, 0, 2, 1, "bytes");
+  *batch.add_events() = CheckpointEvent(lease, 1, 1, 1, "bytes");
+  (*batch.mutable_artifacts())[platform::Sha256Hex("bytes")] = "bytes";
+  const auto stream = stub_->StreamEvents(&context_);
+  const auto send = [&](int64_t token) {
+    batch.set_fencing_token(token);
+    v1::StreamEventsResponse response;
+    EXPECT_TRUE(stream->Write(batch));
+    EXPECT_TRUE(stream->Read(&response));
+    return response;
+  };
+  EXPECT_EQ(send(lease.fencing_token() + 1).refusal(), v1::StreamEventsResponse::STALE_LEASE);
+  EXPECT_EQ(server_.FinishedArtifacts(), 0);
+  const v1::StreamEventsResponse response = send(lease.fencing_token());
+  EXPECT_EQ(response.acknowledged_sequence(), 2) << response.detail();
+  ASSERT_EQ(response.others_size(), 1);
+  EXPECT_EQ(response.others(0).refusal(), v1::StreamEventsResponse::NOT_STORED);
+  EXPECT_EQ(server_.FinishedArtifacts(), 1);
+}
+
 TEST_F(WorkerServiceTest, UploadsThatContradictTheirHeaderAreRefused) {
   EXPECT_EQ(Upload({}).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(Upload({Data("x")}).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
