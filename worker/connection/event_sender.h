@@ -1,4 +1,5 @@
-// Sends a lease's outbox to the server: events in batches over a stream, artifacts by upload.
+// Sends a lease's outbox to the server: events and small artifacts in batches over a stream, other
+// artifacts by upload.
 #ifndef LENGTHWISE_WORKER_CONNECTION_EVENT_SENDER_H_
 #define LENGTHWISE_WORKER_CONNECTION_EVENT_SENDER_H_
 
