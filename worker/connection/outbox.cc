@@ -150,9 +150,10 @@ bool Outbox::TakeWork(bool with_artifacts, Work& work, Rest& rest) {
       if (!UnpackBlock(static_cast<int64_t>(index)) || trial.items.empty()) continue;
     }
     turn_ = index;
-    const Item& item = trial.items[trial.sent];
+    Item& item = trial.items[trial.sent];
     if (!IsOfBatch(item, with_artifacts)) {
       ++turn_;
+      item.is_upload = true;  // until it is stored: it may fail, and `with_artifacts` may change
       work = Upload{.trial = static_cast<int64_t>(index),
                     .sequence = trial.acknowledged + static_cast<int64_t>(trial.sent) + 1,
                     .step = item.event.step(),

@@ -182,7 +182,7 @@ TEST(Outbox, EventsBehindACheckpointWaitForItsUpload) {
   EXPECT_EQ(upload->step, 100);
   EXPECT_EQ(*upload->bytes, "bytes");
   // Without a result, Next returns the upload again.
-  EXPECT_TRUE(std::holds_alternative<Outbox::Upload>(outbox.Next(kNever, kWithoutArtifacts)));
+  EXPECT_TRUE(std::holds_alternative<Outbox::Upload>(outbox.Next(kNever, kWithArtifacts)));
   v1::Checkpoint checkpoint;
   checkpoint.set_sha256("sum");
   outbox.UploadStored(*upload, checkpoint);
