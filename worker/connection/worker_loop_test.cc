@@ -84,6 +84,7 @@ TEST_F(ConnectionTest, ReasonForNoLeaseIsLoggedOnce) {
 // gRPC ends calls with CANCELLED when a server's shutdown deadline passes.
 TEST_F(ConnectionTest, CancelledCallsAreRetried) {
   const std::string bytes = "a checkpoint";
+  const std::string another(2'000'000, 'a');  // too large for a batch
   v1::Lease lease = LeaseOf({"a"});
   lease.mutable_trials(0)->mutable_checkpoint()->set_sha256(platform::Sha256Hex(bytes));
   lease.mutable_trials(0)->mutable_checkpoint()->set_size_bytes(12);
@@ -97,17 +98,18 @@ TEST_F(ConnectionTest, CancelledCallsAreRetried) {
   OfferLease(lease);
   StartWorker([&](const v1::Lease&, PackSession& session) {
     EXPECT_EQ(session.FetchCheckpoint(0).value_or("none"), bytes);
-    session.EmitCheckpoint(0, 1, "another");
+    session.EmitCheckpoint(0, 1, another);
     session.Emit(0, Completed());
     return absl::OkStatus();
   });
   EXPECT_TRUE(server_.WaitUntil(
       [](const State& state) { return EventsOf(state, "a") == 2 && !state.calls.empty(); }));
   EXPECT_TRUE(Stop().ok());
-  server_.With([](State& state) {
+  server_.With([&](State& state) {
     EXPECT_THAT(state.registrations, SizeIs(1));
-    EXPECT_TRUE(state.artifacts.contains(platform::Sha256Hex("another")));
+    EXPECT_TRUE(state.artifacts.contains(platform::Sha256Hex(another)));
     EXPECT_THAT(state.call_failures, IsEmpty());
+    EXPECT_THAT(state.upload_failures, IsEmpty());
   });
 }
 
@@ -384,6 +386,7 @@ TEST_F(ConnectionTest, WorkerWithExpiredTokenKeepsTraining) {
   server_.With([](State& state) {
     EXPECT_TRUE(state.artifacts.contains(platform::Sha256Hex("a checkpoint")));
     EXPECT_THAT(state.call_failures, IsEmpty());
+    EXPECT_THAT(state.upload_failures, IsEmpty());
   });
 }
 
