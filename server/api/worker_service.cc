@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "platform/printable_text.h"
 #include "platform/status_macros.h"
@@ -76,22 +77,22 @@ absl::StatusOr<std::unique_ptr<ArtifactWriter>> OpenArtifact(
   return core.artifacts().Write(header, by);
 }
 
-// Stores the artifacts of a batch, each once: thousands of events may name the same. Store refuses
-// the events of one that could not be stored; its upload then tells the worker why.
-void StoreArtifacts(Core& core, v1::StreamEventsRequest& batch, const std::string& by) {
-  auto& artifacts = *batch.mutable_artifacts();
+// Stores the artifacts of a batch, each once for a trial: thousands of events may name the same.
+// Store refuses the events of one that could not be stored; its upload then tells the worker why.
+void StoreArtifacts(Core& core, const v1::StreamEventsRequest& batch, const std::string& by) {
+  absl::flat_hash_set<std::pair<absl::string_view, absl::string_view>> done;
   v1::UploadArtifactRequest::Header header;
   header.set_lease_id(batch.lease_id());
   header.set_fencing_token(batch.fencing_token());
   for (const v1::Event& event : batch.events()) {
-    const auto artifact = artifacts.find(event.checkpoint().sha256());
-    if (artifact == artifacts.end()) continue;
+    const auto artifact = batch.artifacts().find(event.checkpoint().sha256());
+    if (artifact == batch.artifacts().end()) continue;
+    if (!done.emplace(event.trial(), artifact->first).second) continue;
     header.set_trial(event.trial());
     header.set_sha256(artifact->first);
     header.set_size_bytes(static_cast<int64_t>(artifact->second.size()));
     const auto writer = OpenArtifact(core, header, by);
     if (writer.ok() && (*writer)->Append(artifact->second).ok()) (*writer)->Finish().IgnoreError();
-    artifacts.erase(event.checkpoint().sha256());
   }
 }
 
@@ -157,7 +158,9 @@ std::unique_ptr<Service> NewWorkerService(Core& core, TransferThreads& downloads
                 [&core, asked, by] { return core.intake().Store(*asked, by); }, done, bytes);
           };
           if (asked->artifacts().empty()) return post();
-          auto share = calls.streams().answers().Take(payer, /*method=*/"", *asked);
+          // Of another payer: they must not leave a fleet without answers.
+          auto share =
+              calls.streams().answers().Take("checkpoints of " + payer, /*method=*/"", *asked);
           if (!share.ok()) return post();  // the worker uploads them
           // The stream's next batch may overtake this one (StreamEventsRequest.artifacts).
           uploads.pool.Submit(client, [&core, asked, by, share = *std::move(share),

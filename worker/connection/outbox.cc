@@ -86,6 +86,10 @@ void Outbox::Put(int64_t trial, v1::Event event) {
 void Outbox::PutCheckpoint(int64_t trial, int64_t step, std::string bytes) {
   Item item;
   item.event.set_step(step);
+  if (const auto size = static_cast<int64_t>(bytes.size()); size <= options_.max_batch_bytes) {
+    item.event.mutable_checkpoint()->set_sha256(platform::Sha256Hex(bytes));
+    item.event.mutable_checkpoint()->set_size_bytes(size);
+  }
   item.artifact = std::make_shared<const std::string>(std::move(bytes));
   item.is_checkpoint = true;
   PutItem(trial, std::move(item));
@@ -100,26 +104,19 @@ void Outbox::Wait(TimePoint until) {
 Outbox::Work Outbox::Next(TimePoint deadline, bool with_artifacts) {
   while (true) {
     Work work;
-    Rest rest;
+    std::optional<Spool::Record> spooled;
     {
       MutexLock lock(mutex_);
       while (!closed() && !interrupted_ &&
-             !TakeWork(with_artifacts && patience_ == kNever, work, rest)) {
+             !TakeWork(with_artifacts && patience_ == kNever, work, spooled)) {
         if (!changed_.WaitUntil(mutex_, deadline)) break;
       }
       // Returning work must not lose an interruption: the flag stays set for the next call.
       if (std::holds_alternative<std::monostate>(work)) interrupted_ = false;
     }
-    for (const auto& [index, artifact] : rest.artifacts) {
-      auto& batch = std::get<v1::StreamEventsRequest>(work);
-      v1::Checkpoint& checkpoint = *batch.mutable_events(index)->mutable_checkpoint();
-      checkpoint.set_sha256(platform::Sha256Hex(*artifact));
-      checkpoint.set_size_bytes(static_cast<int64_t>(artifact->size()));
-      (*batch.mutable_artifacts())[checkpoint.sha256()] = *artifact;
-    }
-    if (!rest.upload) return work;
+    if (!spooled) return work;
     // Read without the lock, because the artifact may be large.
-    absl::StatusOr<std::string> bytes = options_.spool->Read(*rest.upload);
+    absl::StatusOr<std::string> bytes = options_.spool->Read(*spooled);
     auto& upload = std::get<Upload>(work);
     if (bytes.ok()) {
       upload.bytes = std::make_shared<const std::string>(*std::move(bytes));
@@ -137,11 +134,12 @@ Outbox::Work Outbox::Next(TimePoint deadline, bool with_artifacts) {
 
 bool Outbox::IsOfBatch(const Item& item, bool with_artifacts) const {
   if (!item.is_checkpoint) return !item.is_block();
-  return with_artifacts && item.artifact && !item.is_upload &&
-         item.bytes <= options_.max_batch_bytes;
+  if (item.is_upload) return false;
+  return item.was_sent ||
+         (with_artifacts && item.artifact && item.bytes <= options_.max_batch_bytes);
 }
 
-bool Outbox::TakeWork(bool with_artifacts, Work& work, Rest& rest) {
+bool Outbox::TakeWork(bool with_artifacts, Work& work, std::optional<Spool::Record>& spooled) {
   for (size_t i = 0; i < trials_.size(); ++i) {
     const size_t index = (turn_ + i) % trials_.size();
     Trial& trial = trials_[index];
@@ -158,16 +156,16 @@ bool Outbox::TakeWork(bool with_artifacts, Work& work, Rest& rest) {
                     .sequence = trial.acknowledged + static_cast<int64_t>(trial.sent) + 1,
                     .step = item.event.step(),
                     .bytes = item.artifact};
-      rest.upload = item.spooled;
+      spooled = item.spooled;
     } else {
-      work = TakeBatch(with_artifacts, rest);
+      work = TakeBatch(with_artifacts);
     }
     return true;
   }
   return false;
 }
 
-v1::StreamEventsRequest Outbox::TakeBatch(bool with_artifacts, Rest& rest) {
+v1::StreamEventsRequest Outbox::TakeBatch(bool with_artifacts) {
   v1::StreamEventsRequest batch;
   batch.set_lease_id(lease_id_);
   batch.set_fencing_token(fencing_token_);
@@ -179,7 +177,7 @@ v1::StreamEventsRequest Outbox::TakeBatch(bool with_artifacts, Rest& rest) {
     if (trial.awaits_artifact) continue;
     const size_t first = trial.sent;
     while (trial.sent < trial.items.size()) {
-      const Item& item = trial.items[trial.sent];
+      Item& item = trial.items[trial.sent];
       const bool is_event = IsOfBatch(item, with_artifacts);
       if (is_event) bytes += item.bytes;
       const bool is_full = batch.events_size() == options_.max_batch_events ||
@@ -195,7 +193,10 @@ v1::StreamEventsRequest Outbox::TakeBatch(bool with_artifacts, Rest& rest) {
       event.set_attempt(trial.attempt);
       event.set_sequence(trial.acknowledged + static_cast<int64_t>(trial.sent) + 1);
       if (item.is_checkpoint) {
-        rest.artifacts.emplace_back(batch.events_size() - 1, item.artifact);
+        // After a broken stream, the server mostly has it.
+        if (!std::exchange(item.was_sent, true)) {
+          (*batch.mutable_artifacts())[event.checkpoint().sha256()] = *item.artifact;
+        }
         trial.awaits_artifact = true;
       }
       ++trial.sent;
@@ -308,7 +309,6 @@ void Outbox::AcknowledgeTrial(const v1::StreamEventsResponse& response) {
 }
 
 bool Outbox::MakeUploads(Trial& trial) {
-  trial.awaits_artifact = false;
   bool has_any = false;
   for (; trial.sent > 0; --trial.sent) {
     Item& item = trial.items[trial.sent - 1];
@@ -340,7 +340,10 @@ void Outbox::ReplaceByFailure(int64_t index, size_t first, const std::string& re
 
 void Outbox::Resend() {
   MutexLock lock(mutex_);
-  for (Trial& trial : trials_) MakeUploads(trial);
+  for (Trial& trial : trials_) {
+    trial.sent = 0;
+    trial.awaits_artifact = false;
+  }
   after_break_ = true;
 }
 

@@ -19,7 +19,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 #include <variant>
 #include <vector>
 
@@ -107,9 +106,9 @@ class Outbox {
   // the server refuses that too, the trial is closed. NOT_STORED makes uploads of the artifacts
   // that came with the events; without one, it is as INVALID.
   void Acknowledge(const v1::StreamEventsResponse& response);
-  // Marks every unacknowledged event as unsent, and its artifact as an upload. Until the next
-  // acknowledgement, each batch is of one trial: one whose events the server cannot store must not
-  // hold up the others.
+  // Marks every unacknowledged event as unsent. Until the next acknowledgement, each batch is of
+  // one trial: one whose events the server cannot store must not hold up the others. Artifacts that
+  // were sent are sent again only once the server says NOT_STORED.
   void Resend();
   // Returns true if a sent event is not acknowledged yet.
   bool awaits_acknowledgement() const;
@@ -151,6 +150,7 @@ class Outbox {
     std::shared_ptr<const std::string> artifact;
     std::optional<Spool::Record> spooled;
     bool is_checkpoint = false;  // not stored yet
+    bool was_sent = false;       // a checkpoint in a batch, with its artifact
     bool is_upload = false;      // its artifact does not travel in a batch, however small it is
     bool is_outcome = false;
     int32_t events = 1;
@@ -211,19 +211,14 @@ class Outbox {
   // Index of an upload among its trial's items; nullopt if it was dropped or stored.
   std::optional<size_t> FindUpload(const Upload& upload) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // What belongs to taken work and is added without the lock.
-  struct Rest {
-    std::optional<Spool::Record> upload;  // to read
-    // By the index of its event.
-    std::vector<std::pair<int, std::shared_ptr<const std::string>>> artifacts;
-  };
   // True for an event, and for a checkpoint whose artifact travels with it.
   bool IsOfBatch(const Item& item, bool with_artifacts) const;
-  // Returns false if there is no work.
-  bool TakeWork(bool with_artifacts, Work& work, Rest& rest) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Events of the trials from `turn_` on, up to one that has something else to send first.
-  v1::StreamEventsRequest TakeBatch(bool with_artifacts, Rest& rest)
+  // Returns false if there is no work. If `spooled` is set, the caller must read the upload's bytes
+  // from there.
+  bool TakeWork(bool with_artifacts, Work& work, std::optional<Spool::Record>& spooled)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Events of the trials from `turn_` on, up to one that has something else to send first.
+  v1::StreamEventsRequest TakeBatch(bool with_artifacts) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void AcknowledgeTrial(const v1::StreamEventsResponse& response)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Marks all events as unsent, and those of checkpoints as uploads. Returns true if there are any.

@@ -297,6 +297,13 @@ class FakeWorkerService::Service final : public v1::WorkerService::Service {
       --state.lost_artifacts;
       return v1::StreamEventsResponse::NOT_STORED;
     }
+    for (const v1::Event& event : batch.events()) {
+      const std::string& sha256 = event.checkpoint().sha256();
+      if (event.has_checkpoint() && state.sign_transfer == nullptr &&
+          !batch.artifacts().contains(sha256) && !state.artifacts.contains(sha256)) {
+        return v1::StreamEventsResponse::NOT_STORED;
+      }
+    }
     return v1::StreamEventsResponse::REFUSAL_UNSPECIFIED;
   }
 
