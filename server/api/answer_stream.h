@@ -64,10 +64,11 @@ class AnswerStream final : public OwnedStream<AnswerStream<Request, Response, kI
         payer_(std::move(payer)),
         method_(method) {}
 
-  // Called with the answer to request number `index`.
-  void OnAnswered(int64_t index, absl::StatusOr<Response> answer);
-  // Starts whatever can start: a read, a write, or the end of the stream.
-  void Proceed();
+  // Called with the answer that belongs into `place`, of answers_.
+  void OnAnswered(std::optional<Answer>& place, absl::StatusOr<Response> answer);
+  // Starts whatever can start: a read, a write, or the end of the stream. gRPC reports what has
+  // started from other threads, and calls OnDone after all that, so the caller keeps its lock.
+  void Proceed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Handle handle_;
   const std::string payer_;
@@ -80,15 +81,10 @@ class AnswerStream final : public OwnedStream<AnswerStream<Request, Response, kI
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool half_closed_ ABSL_GUARDED_BY(mutex_) = false;
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;
-  // Number of threads that have set reading_ or writing_ but not started the operation yet. Finish
-  // waits for them, because gRPC may call OnDone as soon as all started operations are done.
-  int starting_ ABSL_GUARDED_BY(mutex_) = 0;
   // Why the stream ends early.
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
-  // Answers that are not written yet, by request; absent ones are not known yet. The first belongs
-  // to request number first_.
+  // Answers that are not written yet, in the order of the requests; absent ones are not known yet.
   std::deque<std::optional<Answer>> answers_ ABSL_GUARDED_BY(mutex_);
-  int64_t first_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 using EventStream = AnswerStream<v1::StreamEventsRequest, v1::StreamEventsResponse, 16>;
