@@ -87,13 +87,8 @@ void WatchReactor::OnDone() {
 }
 
 void WatchReactor::Schedule() {
-  if (phase_ == Phase::kScheduled) again_ = true;
   if (phase_ != Phase::kIdle) return;
   phase_ = Phase::kScheduled;
-  SubmitStep();
-}
-
-void WatchReactor::SubmitStep() {
   pool_.Submit(lane_, [self = shared_from_this()] { self->Step(); });
 }
 
@@ -102,7 +97,6 @@ void WatchReactor::Step() {
   absl::Status stopped;
   {
     platform::MutexLock lock(mutex_);
-    again_ = false;
     stopped = stopped_;
     wake = std::exchange(wake_, false);
     if (wake) woken_ = absl::InfiniteFuture();
@@ -138,16 +132,12 @@ void WatchReactor::Step() {
     platform::MutexLock lock(mutex_);
     if (more) wake_ = true;
     if (more_progress) progressed_ = true;
+    phase_ = send ? Phase::kWriting : Phase::kIdle;
     if (!send) {
       if (at_end_) behind_since_ = woken_;
-      if (more || again_) {
-        SubmitStep();
-      } else {
-        phase_ = Phase::kIdle;
-      }
+      if (wake_ || progressed_ || !stopped_.ok()) Schedule();
       return;
     }
-    phase_ = Phase::kWriting;
   }
   StartWrite(&response_);
 }

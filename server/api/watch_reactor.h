@@ -16,7 +16,7 @@
 //
 // kScheduled means that Step is queued or running on the pool. There is at most one Step, so its
 // own members need no lock. Only Step calls StartWrite and Finish, never with a write outstanding.
-// A fact that arrives in kScheduled is remembered (`again_`); one that arrives in kWriting is
+// Step looks at its end for facts that arrived in kScheduled; one that arrives in kWriting is
 // handled after OnWriteDone. The other functions only record their fact and schedule a Step, so no
 // thread, including the command loop's, waits for a slow client or serializes its messages.
 //
@@ -78,7 +78,6 @@ class WatchReactor final
   void OnProgress(const v1::TrialProgress& progress);
 
   void Schedule() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void SubmitStep();
   // On the pool: reads at most one page and sends at most one response.
   void Step();
   // Adds new progress of running trials to `response_`. Returns true if there is more.
@@ -107,7 +106,6 @@ class WatchReactor final
 
   platform::Mutex mutex_;
   Phase phase_ ABSL_GUARDED_BY(mutex_) = Phase::kIdle;
-  bool again_ ABSL_GUARDED_BY(mutex_) = false;
   bool wake_ ABSL_GUARDED_BY(mutex_) = false;
   // Time of the first wake-up since the newest read began, and since the client was last sent
   // everything. InfiniteFuture if there was none.
