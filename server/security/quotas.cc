@@ -33,21 +33,20 @@ absl::Status Quotas::TakeCall(const std::string& principal) {
 }
 
 absl::StatusOr<Quotas::Stream> Quotas::OpenStream(const std::string& principal) {
-  {
-    platform::MutexLock lock(counts_->mutex);
-    int64_t& open = counts_->streams[principal];
-    if (options_.streams > 0 && open >= options_.streams) {
-      return rpc::ExhaustedFor(
-          kStreamRetry, absl::StrCat(principal, " has ", open,
-                                     " streams open, the most that it may; end some, or have the "
-                                     "server's --max_streams raised"));
-    }
-    ++open;
+  platform::MutexLock lock(mutex_);
+  int64_t& open = streams_[principal];
+  if (options_.streams > 0 && open >= options_.streams) {
+    return rpc::ExhaustedFor(
+        kStreamRetry,
+        absl::StrCat(principal, " has ", open,
+                     " streams open, the most that it may; end some, or have the server's "
+                     "--max_streams raised"));
   }
-  return Stream(nullptr, [counts = counts_, principal](void*) {
-    platform::MutexLock lock(counts->mutex);
-    const auto open = counts->streams.find(principal);
-    if (--open->second == 0) counts->streams.erase(open);
+  ++open;
+  return Stream(this, [this, principal](void*) {
+    platform::MutexLock locked(mutex_);
+    const auto of = streams_.find(principal);
+    if (--of->second == 0) streams_.erase(of);
   });
 }
 

@@ -30,7 +30,7 @@ class Quotas {
     int64_t streams = 2000;
   };
 
-  // An open stream. Ends when this is destroyed, on any thread, even after the Quotas.
+  // An open stream. Ends when this is destroyed, on any thread, before the Quotas.
   using Stream = std::shared_ptr<void>;
 
   explicit Quotas(const Options& options, std::function<absl::Time()> now = absl::Now);
@@ -40,16 +40,11 @@ class Quotas {
   absl::StatusOr<Stream> OpenStream(const std::string& principal);
 
  private:
-  struct Counts {
-    platform::Mutex mutex;
-    std::map<std::string, int64_t> streams ABSL_GUARDED_BY(mutex);
-  };
-
   const Options options_;
   const std::function<absl::Time()> now_;
   platform::Mutex mutex_;
   std::map<std::string, platform::TokenBucket> calls_ ABSL_GUARDED_BY(mutex_);
-  const std::shared_ptr<Counts> counts_ = std::make_shared<Counts>();
+  std::map<std::string, int64_t> streams_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace lengthwise::server

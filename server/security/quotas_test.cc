@@ -74,14 +74,5 @@ TEST_F(QuotasTest, DefaultsAllowASweepAndItsWatchers) {
   }
 }
 
-TEST_F(QuotasTest, StreamMayOutliveTheQuotas) {
-  Quotas::Stream stream;
-  {
-    Quotas quotas = Make({});
-    stream = quotas.OpenStream("ada").value();
-  }
-  stream.reset();
-}
-
 }  // namespace
 }  // namespace lengthwise::server
