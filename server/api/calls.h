@@ -32,6 +32,7 @@
 #include "platform/work_pool.h"
 #include "rpc/method.h"
 #include "rpc/status.h"
+#include "rpc/token.h"
 #include "server/api/answer_budget.h"
 #include "server/api/open_streams.h"
 #include "server/api/push_stream.h"
@@ -135,7 +136,8 @@ class Calls {
                       Handle handle) {
     const absl::string_view method = MethodOf<Request>();
     const auto admission = std::make_shared<Gate::Admission>();
-    absl::Status admitted = gate_.Admit(*context, method, *admission);
+    absl::Status admitted =
+        gate_.Admit(PeerOf(context->peer()), method, AuthorizationOf(*context), *admission);
     admission->audited.SetRequest(*request);
     const Caller& caller = admission->caller;
     platform::WorkPool* const pool = admitted.ok() ? PoolFor(work, caller) : nullptr;
@@ -220,7 +222,8 @@ class Calls {
   Reactor* Open(absl::string_view method, CallContext* context,
                 const google::protobuf::Message* request, const Start& start) {
     Gate::Admission admission;
-    absl::Status status = gate_.AdmitStream(*context, method, admission);
+    absl::Status status =
+        gate_.AdmitStream(PeerOf(context->peer()), method, AuthorizationOf(*context), admission);
     if (request != nullptr) {
       admission.audited.SetRequest(*request);
       if (status.ok()) status = CheckUncounted(admission.caller, *request);
@@ -241,6 +244,12 @@ class Calls {
   static absl::Status CheckUncounted(const Caller& caller,
                                      const google::protobuf::Message& request) {
     return caller.role == v1::ADMIN ? absl::OkStatus() : CheckSmall(request);
+  }
+
+  static absl::string_view AuthorizationOf(const CallContext& context) {
+    const auto found = context.client_metadata().find(rpc::kAuthorizationKey);
+    if (found == context.client_metadata().end()) return "";
+    return {found->second.data(), found->second.size()};
   }
 
   // Null: gRPC's thread.

@@ -119,7 +119,11 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(Options options, Cor
                        [gate = &server->gate_, calls = options.gate.quotas.calls_per_second](
                            const Peer& peer, absl::string_view method,
                            absl::string_view authorization) -> absl::StatusOr<Edge::Account> {
-                         ASSIGN_OR_RETURN(Caller caller, gate->Meet(peer, method, authorization));
+                         Gate::Admission met;
+                         Caller& caller = met.caller;
+                         const absl::Status status = gate->Meet(peer, method, authorization, met);
+                         if (!status.ok()) met.audited.End(status);
+                         RETURN_IF_ERROR(status);
                          Edge::Account account = AccountOf(caller, calls);
                          // When the token expires, the client may already call with its next one.
                          caller.expire_time = absl::InfiniteFuture();

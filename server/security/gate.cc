@@ -18,9 +18,11 @@ absl::Status NoToken() {
       "create-token`)");
 }
 
-void LogRefusal(absl::string_view method, absl::string_view address, const absl::Status& status) {
+void LogRefusal(absl::string_view method, const Peer& peer, const absl::Status& status) {
   static auto* const log = new platform::LimitedLog(absl::Seconds(10));
-  log->Warning(absl::StrCat("refused ", method, " to ", address, ": ", status.message()));
+  // Names that the API does not have are a stranger's text, which belongs into no log.
+  const absl::string_view name = FindRule(method) == nullptr ? "an unknown method" : method;
+  log->Warning(absl::StrCat("refused ", name, " to ", peer.address, ": ", status.message()));
 }
 
 bool IsWorkers(absl::string_view method) {
@@ -48,56 +50,33 @@ absl::Status Gate::Recheck(const Caller& caller) {
   return caller.token_id.empty() ? NoToken() : tokens_->Recheck(caller);
 }
 
-absl::StatusOr<Caller> Gate::Decide(const Credentials& credentials, absl::string_view method,
-                                    Caller* known) {
-  absl::StatusOr<Caller> caller = Identify(credentials.authorization, known);
-  if (!caller.ok()) return caller;
-  if (known != nullptr) *known = *caller;
-  RETURN_IF_ERROR(MayCall(*caller, method));
-  if (!IsWorkers(method)) {
-    RETURN_IF_ERROR(quotas_.TakeCall(caller->principal));
-  } else if (options_.workers_need_certificate && !credentials.has_certificate) {
-    return absl::UnauthenticatedError(
-        "the server asks workers for a certificate that its --tls_client_ca has signed; start "
-        "the worker with --tls_certificate and --tls_key");
-  }
-  return caller;
-}
-
-absl::StatusOr<Caller> Gate::Meet(const Peer& peer, absl::string_view method,
-                                  absl::string_view authorization) {
-  Caller refused;
-  absl::StatusOr<Caller> caller = Identify(authorization, &refused);
-  if (caller.ok()) return caller;
-  // Names that the API does not have are the stranger's text, which belongs into no log.
-  const Rule* rule = FindRule(method);
-  LogRefusal(rule == nullptr ? "an unknown method" : rule->method, peer.address, caller.status());
-  if (audit_ != nullptr) {
-    AuditedCall(*audit_, method, refused, peer.address).End(caller.status());
-  }
-  return caller.status();
-}
-
-absl::Status Gate::Admit(const grpc::CallbackServerContext& context, absl::string_view method,
-                         Admission& admission) {
-  Credentials credentials;
-  const auto& metadata = context.client_metadata();
-  if (const auto found = metadata.find(rpc::kAuthorizationKey); found != metadata.end()) {
-    credentials.authorization = absl::string_view(found->second.data(), found->second.size());
-  }
-  const Peer peer = PeerOf(context.peer());
-  credentials.has_certificate = peer.has_certificate;
-  const absl::Status status = Decide(credentials, method, &admission.caller).status();
+absl::Status Gate::Meet(const Peer& peer, absl::string_view method, absl::string_view authorization,
+                        Admission& admission) {
+  absl::StatusOr<Caller> caller = Identify(authorization, &admission.caller);
+  if (caller.ok()) admission.caller = *caller;
   if (audit_ != nullptr) {
     admission.audited = AuditedCall(*audit_, method, admission.caller, peer.address);
   }
-  if (absl::IsUnauthenticated(status)) LogRefusal(method, peer.address, status);
+  if (!caller.ok()) LogRefusal(method, peer, caller.status());
+  return caller.status();
+}
+
+absl::Status Gate::Admit(const Peer& peer, absl::string_view method,
+                         absl::string_view authorization, Admission& admission) {
+  RETURN_IF_ERROR(Meet(peer, method, authorization, admission));
+  RETURN_IF_ERROR(MayCall(admission.caller, method));
+  if (!IsWorkers(method)) return quotas_.TakeCall(admission.caller.principal);
+  if (!options_.workers_need_certificate || peer.has_certificate) return absl::OkStatus();
+  absl::Status status = absl::UnauthenticatedError(
+      "the server asks workers for a certificate that its --tls_client_ca has signed; start "
+      "the worker with --tls_certificate and --tls_key");
+  LogRefusal(method, peer, status);
   return status;
 }
 
-absl::Status Gate::AdmitStream(const grpc::CallbackServerContext& context, absl::string_view method,
-                               Admission& admission) {
-  RETURN_IF_ERROR(Admit(context, method, admission));
+absl::Status Gate::AdmitStream(const Peer& peer, absl::string_view method,
+                               absl::string_view authorization, Admission& admission) {
+  RETURN_IF_ERROR(Admit(peer, method, authorization, admission));
   if (!IsWorkers(method)) {
     ASSIGN_OR_RETURN(admission.stream, quotas_.OpenStream(admission.caller.principal));
   }
