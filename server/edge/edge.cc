@@ -23,6 +23,7 @@
 #include "absl/strings/strip.h"
 #include "platform/log.h"
 #include "platform/status_macros.h"
+#include "rpc/certificates.h"
 
 namespace lengthwise::server {
 namespace {
@@ -135,6 +136,15 @@ void CountKeyUpdate(int is_sent, int, int content, const void* bytes, size_t siz
   }
 }
 
+// Reads and writes a socket, through TLS unless `ssl` is null. Both must outlive it.
+rpc::Bio StreamOf(int socket, SSL* ssl) {
+  if (ssl == nullptr) return rpc::Bio(BIO_new_socket(socket, BIO_NOCLOSE));
+  SSL_set_fd(ssl, socket);
+  rpc::Bio stream(BIO_new(BIO_f_ssl()));
+  BIO_set_ssl(stream.get(), ssl, BIO_NOCLOSE);
+  return stream;
+}
+
 std::shared_ptr<addrinfo> Resolve(const std::string& host, const std::string& port, int flags) {
   addrinfo hints = {};
   hints.ai_flags = flags;
@@ -181,6 +191,7 @@ struct Edge::Connection {
   platform::Descriptor client;
   platform::Descriptor inner;
   Ssl ssl;              // null: plain text
+  rpc::Bio stream;      // of `client` and `ssl`
   std::string address;  // key in Edge::addresses_
   Peer peer;
   // While a thread continues the handshake or decides about a call, the next three are that
@@ -498,9 +509,9 @@ void Edge::Open(int client, const std::string& address, std::string shown, bool 
     const platform::MutexLock lock(tls_mutex_);
     if (tls_ != nullptr) connection.ssl.reset(SSL_new(tls_.get()));
   }
+  connection.stream = StreamOf(client, connection.ssl.get());
   if (connection.ssl != nullptr) {
     connection.state = Connection::State::kHandshake;
-    SSL_set_fd(connection.ssl.get(), client);
     SSL_set_accept_state(connection.ssl.get());
     SSL_set_msg_callback(connection.ssl.get(), CountKeyUpdate);
     SSL_set_msg_callback_arg(connection.ssl.get(), &connection.key_updates);
@@ -672,24 +683,15 @@ bool Edge::FromClient(Connection& connection, bool& moved) {
 bool Edge::ReadClient(Connection& connection, absl::string_view& bytes, bool& moved) {
   // From the buffer, the guard takes them without a copy of its own.
   char* const end = absl::c_copy(bytes, buffer_.data());
-  const auto room = static_cast<ssize_t>(buffer_.size() - bytes.size());
-  ssize_t size = 0;
-  bool waits = false;
-  if (connection.ssl == nullptr) {
-    size = recv(connection.client.get(), end, room, 0);
-    waits = size < 0 && (errno == EAGAIN || errno == EINTR);
-    connection.client_is_readable = size == room;
-  } else {
-    ERR_clear_error();
-    // Returns after one record, also one without data (SSL_MODE_AUTO_RETRY is off).
-    size = SSL_read(connection.ssl.get(), end, static_cast<int>(room));
-    const int error = SSL_get_error(connection.ssl.get(), static_cast<int>(size));
-    waits = error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE;
-    connection.client_is_readable = size > 0;
-    connection.ssl_wants_write = error == SSL_ERROR_WANT_WRITE;
-    if (connection.key_updates > kMostKeyUpdates) return false;
-  }
-  if (waits) return true;
+  const auto room = static_cast<int>(buffer_.size() - bytes.size());
+  BIO* const stream = connection.stream.get();
+  ERR_clear_error();
+  // Through TLS, returns after one record, also one without data (SSL_MODE_AUTO_RETRY is off).
+  const int size = BIO_read(stream, end, room);
+  connection.client_is_readable = connection.ssl == nullptr ? size == room : size > 0;
+  connection.ssl_wants_write = BIO_should_write(stream);
+  if (connection.key_updates > kMostKeyUpdates) return false;
+  if (size <= 0 && BIO_should_retry(stream)) return true;
   moved = true;
   if (size <= 0) {
     connection.client_ended = true;
@@ -702,18 +704,10 @@ bool Edge::ReadClient(Connection& connection, absl::string_view& bytes, bool& mo
 bool Edge::Flush(Connection& connection, bool& moved) {
   while (!connection.to_client.empty()) {
     const std::string& bytes = connection.to_client;
-    ssize_t size = 0;
-    bool waits = false;
-    if (connection.ssl == nullptr) {
-      size = send(connection.client.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
-      waits = size < 0 && (errno == EAGAIN || errno == EINTR);
-    } else {
-      ERR_clear_error();
-      size = SSL_write(connection.ssl.get(), bytes.data(), static_cast<int>(bytes.size()));
-      const int error = SSL_get_error(connection.ssl.get(), static_cast<int>(size));
-      waits = error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE;
-    }
-    if (waits) break;
+    ERR_clear_error();
+    const int size =
+        BIO_write(connection.stream.get(), bytes.data(), static_cast<int>(bytes.size()));
+    if (size <= 0 && BIO_should_retry(connection.stream.get())) break;
     if (size <= 0) return false;
     connection.to_client.erase(0, size);
     moved = true;
@@ -878,19 +872,13 @@ absl::Status Edge::CheckReachable(absl::Duration patience) {
     return absl::UnavailableError(errno == EINPROGRESS ? "the connection is not accepted"
                                                        : std::strerror(errno));
   }
-  char byte = 0;
+  const Ssl ssl(client_tls_ == nullptr ? nullptr : SSL_new(client_tls_.get()));
+  if (ssl != nullptr) SSL_set_connect_state(ssl.get());
+  const rpc::Bio stream = StreamOf(client.get(), ssl.get());
+  ERR_clear_error();
   errno = 0;
-  ssize_t received = 0;
-  if (client_tls_ == nullptr) {
-    received = recv(client.get(), &byte, 1, 0);
-  } else {
-    const Ssl ssl(SSL_new(client_tls_.get()));
-    SSL_set_fd(ssl.get(), client.get());
-    SSL_set_connect_state(ssl.get());
-    ERR_clear_error();
-    received = SSL_read(ssl.get(), &byte, 1);
-  }
-  if (received == 1) return absl::OkStatus();
+  char byte = 0;
+  if (BIO_read(stream.get(), &byte, 1) == 1) return absl::OkStatus();
   return absl::UnavailableError(errno == EAGAIN ? "nothing answers"
                                                 : "the connection is broken off");
 }
