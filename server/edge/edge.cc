@@ -209,7 +209,6 @@ struct Edge::Connection {
   bool client_is_readable = true;
   bool inner_is_readable = true;
   bool client_ended = false;
-  bool told_server_end = false;
   bool ssl_wants_write = false;
   bool is_own = false;
   bool is_trusted = false;
@@ -727,10 +726,7 @@ bool Edge::Flush(Connection& connection, bool& moved) {
        {&connection.to_client, &connection.to_server, &connection.from_client}) {
     if (each->empty() && each->capacity() > kKeptBytes) std::string().swap(*each);
   }
-  const bool can_tell_end = connection.client_ended && connection.to_server.empty() &&
-                            connection.inner.is_open() && !connection.told_server_end;
-  if (can_tell_end) {
-    connection.told_server_end = true;
+  if (connection.client_ended && connection.to_server.empty() && connection.inner.is_open()) {
     shutdown(connection.inner.get(), SHUT_WR);
   }
   return true;
