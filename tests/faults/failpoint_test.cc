@@ -50,7 +50,7 @@ encodings: [{name: relative, randomized: true, max_position: 256},
 learning_rates: 0.001
 seeds: [1, 2]
 training: {steps: 64, batch_size: 1, lengths: {min: 1, max: 10}, report_every_steps: 2,
-           checkpoint_every_steps: 12}
+           checkpoint_every_steps: 24}
 evaluation: {lengths: [5, 10, 20], sequences: 8, every_steps: 25}
 )";
 
@@ -193,14 +193,14 @@ void Scenario::DisturbWorkers(const std::string& experiment) {
   std::ofstream hold(hold_file_);
   StartWorker(0);
   Expect(
-      fleet_.AwaitTrials(experiment, [](const auto& trials) { return AnyRuns(trials, 12, "w0"); }),
+      fleet_.AwaitTrials(experiment, [](const auto& trials) { return AnyRuns(trials, 24, "w0"); }),
       "the first worker stored no checkpoint");
   fleet_.Revive();
   fleet_.TerminateWorker(0);
   // ... one is killed, so that its leases expire ...
   StartWorker(1);
   Expect(
-      fleet_.AwaitTrials(experiment, [](const auto& trials) { return AnyRuns(trials, 12, "w1"); }),
+      fleet_.AwaitTrials(experiment, [](const auto& trials) { return AnyRuns(trials, 24, "w1"); }),
       "the second worker stored no checkpoint");
   fleet_.KillWorker(1);
   std::filesystem::remove(hold_file_);
