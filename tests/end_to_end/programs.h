@@ -71,9 +71,8 @@ std::unique_ptr<platform::ChildProcess> StartWorker(const Server& server,
 std::vector<std::string> ModuleFlags();
 // Uploads bytes, as `lengthwise submit` does, and returns their SHA-256.
 std::string Upload(Server& server, const std::string& bytes);
-// Uploads a module with batch norm and dropout, and returns the specification's line for it. A step
-// takes at least `seconds`, in which it uses no processor.
-std::string UploadModule(Server& server, double seconds = 0);
+// Uploads a module with batch norm and dropout, and returns the specification's line for it.
+std::string UploadModule(Server& server);
 
 // A specification named "tiny" with one trial that finishes at once.
 inline constexpr char kTinySpecification[] = R"yaml(name: tiny

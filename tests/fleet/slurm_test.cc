@@ -186,7 +186,23 @@ absl::Time TimeOf(const v1::Event& event) {
 
 void SlurmTest::ExpectTheFleetFollowsTheQueue(const std::function<std::string(Server&)>& submit,
                                               const std::vector<std::string>& flags) {
-  const auto up = StartUp({"--max", "2"});
+  // While the file `slow` exists, workers train for a tenth of the time, so that no trial ends
+  // before the fleet is full again.
+  const std::string slow = directory_ + "/slow";
+  std::ofstream(slow).close();
+  const std::string pausing = directory_ + "/pausing_worker";
+  std::ofstream(pausing) << "#!/bin/sh\n"
+                         << "trap : TERM\n"  // the worker has it from Slurm, too
+                         << "log=$0.$SLURM_JOB_ID.log\n"
+                         << std::filesystem::absolute(kWorker).string() << " \"$@\" >$log 2>&1 &\n"
+                         << "while kill -0 $! 2>/dev/null; do\n"
+                         << "  sleep 0.05\n"
+                         << "  [ -e " << slow << " ] && grep -q ': running ' $log || continue\n"
+                         << "  kill -STOP $!; sleep 0.5; kill -CONT $!\n"
+                         << "done\n"
+                         << "wait $!\n";
+  std::filesystem::permissions(pausing, std::filesystem::perms::owner_all);
+  const auto up = StartUp({"--max", "2"}, pausing);
   const absl::Time submitted = absl::Now();
   const std::string experiment = submit(server_);
   ASSERT_TRUE(Await([&] { return AliveWorkers() == 2; })) << "one worker for each pack";
@@ -215,6 +231,7 @@ void SlurmTest::ExpectTheFleetFollowsTheQueue(const std::function<std::string(Se
   const absl::Time freed = absl::Now();
   ASSERT_TRUE(Await([&] { return AliveWorkers() == 2; })) << "filled up when the node is free";
   Print("two workers again after one had gone (the node is taken for 3 s)", freed);
+  std::filesystem::remove(slow);
 
   EXPECT_FALSE(watcher.WatchUntil([](const v1::Event&) { return false; }));
   const absl::Time ended = absl::Now();
@@ -241,7 +258,9 @@ void SlurmTest::ExpectTheFleetFollowsTheQueue(const std::function<std::string(Se
 }
 
 TEST_F(SlurmTest, FleetFollowsTheQueue) {
-  ExpectTheFleetFollowsTheQueue([](Server& server) { return Submit(server, kSpecification); });
+  ExpectTheFleetFollowsTheQueue([](Server& server) {
+    return Submit(server, absl::StrReplaceAll(kSpecification, {{"steps: 12000", "steps: 4000"}}));
+  });
 }
 
 // Workers of the fleet get their Python from the environment, and the module from the server.
@@ -256,10 +275,10 @@ TEST_F(SlurmTest, FleetTrainsAModule) {
         return Submit(
             server, absl::StrReplaceAll(kSpecification,
                                         {{"{name: encoder, blocks: 1, heads: 2, d_model: 16}",
-                                          end_to_end::UploadModule(server, /*seconds=*/0.02)},
+                                          end_to_end::UploadModule(server)},
                                          {"[none, sin_cos]",
                                           "[own, {name: own, randomized: true, max_position: 64}]"},
-                                         {"steps: 12000", "steps: 1000"},
+                                         {"steps: 12000", "steps: 600"},
                                          {"report_every_steps: 50", "report_every_steps: 5"}}));
       },
       flags);
