@@ -236,8 +236,8 @@ if [ "$within" != 0 ]; then
   limit=$(seconds_left)
   [ "$limit" -gt 0 ] || limit=1
 fi
-# Many tests wait for processes and clocks for a part of their time, so one more than there are processors runs at a time.
-jobs=$(($(nproc) + 1))
+# Many tests wait for processes and clocks for a part of their time, so two more than there are processors run at a time.
+jobs=$(($(nproc) + 2))
 run_tests plain --jobs=$jobs --local_test_jobs=$jobs "${filter[@]}" "${targets[@]}"
 
 # unit_tests PART: the tests that a sanitizer runs. Excludes tests of processes (end_to_end, faults,
