@@ -381,6 +381,12 @@ def open_streams(target: Target, scale: float) -> Sent:
     return Sent(many(target, count, one, 50_000), min(1000, count), "streams")
 
 
+def goes_on(target: Target, end: float, sent: int, least: int) -> bool:
+    """Returns whether a flood goes on: until `end`, and on a busy machine up to 20 s longer, until it has sent `least`."""
+    longest = end if sent >= least else end + 20
+    return time.monotonic() < longest and 0 < target.memory("VmRSS") < TOO_MUCH_MB
+
+
 def unread(target: Target, method: str, messages: bytes, size: int, seconds: float, token: str = "") -> Sent:
     """Opens 16 streams on each of 64 connections, reads no answer, and sends `messages` again and again.
 
@@ -389,7 +395,7 @@ def unread(target: Target, method: str, messages: bytes, size: int, seconds: flo
     block = request_headers(method, authorization(token))
     connections: list[Connection] = []
     streams: dict[int, list[int]] = {}
-    opened = 0
+    opened, least = 0, 16 * len(FLOOD_ADDRESSES)
 
     @functools.cache
     def frames(stream: int) -> bytes:
@@ -401,10 +407,10 @@ def unread(target: Target, method: str, messages: bytes, size: int, seconds: flo
             connections.append(Connection(target, address, timeout=0.5, window=0))
         except OSError:
             continue
-    while time.monotonic() < end and 0 < target.memory("VmRSS") < TOO_MUCH_MB:
+    while goes_on(target, end, opened, least):
         busy = False
         for connection in connections:
-            if time.monotonic() > end:
+            if opened >= least and time.monotonic() > end:
                 break
             while connection.read(0):
                 pass
@@ -426,7 +432,7 @@ def unread(target: Target, method: str, messages: bytes, size: int, seconds: flo
             time.sleep(0.01)
     for connection in connections:
         connection.close()
-    return Sent(opened, 16 * len(FLOOD_ADDRESSES), "streams")
+    return Sent(opened, least, "streams")
 
 
 def reflection(target: Target, scale: float) -> Sent:
@@ -728,11 +734,11 @@ def unread_answers(target: Target, asked: list[tuple[str, bytes]], token: str, s
     calls = [(request_headers(method, authorization(token)), message(request)) for method, request in asked]
     connections = [Connection(target, address, window=1000) for address in FLOOD_ADDRESSES]
     end = time.monotonic() + seconds
-    opened = 0
+    opened, least = 0, min(most, 640)
     for stream in itertools.count(1, 2):
         if opened >= most:
             time.sleep(max(0.0, end - time.monotonic()))
-        if time.monotonic() > end or not 0 < target.memory("VmRSS") < TOO_MUCH_MB:
+        if not goes_on(target, end, opened, least):
             break
         headers, request = calls[stream // 2 % len(calls)]
         for connection in connections:
@@ -744,7 +750,7 @@ def unread_answers(target: Target, asked: list[tuple[str, bytes]], token: str, s
                 opened += connection.socket.send(frames) == len(frames)
     for connection in connections:
         connection.close()
-    return Sent(opened, min(most, 640), "calls")
+    return Sent(opened, least, "calls")
 
 
 def unread_requests(target: Target, next_call: Callable[[int], tuple[str, bytes]], token: str, seconds: float) -> int:
