@@ -191,7 +191,7 @@ try auth create-token gpus --role worker --out gpus.token
 try auth list-tokens
 try_for ada auth whoami --token_file ada.token
 try config
-LENGTHWISE_TOKEN_FILE=gpus.token "$worker" --server "$LENGTHWISE_SERVER" --device cpu >worker.log 2>&1 &
+LENGTHWISE_TOKEN_FILE=gpus.token "$worker" --server "$LENGTHWISE_SERVER" --device cpu --threads 1 >worker.log 2>&1 &
 started+=($!)
 
 export LENGTHWISE_TOKEN_FILE=ada.token

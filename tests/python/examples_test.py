@@ -80,7 +80,7 @@ class ExamplesTest(unittest.TestCase):
             stack.callback(server.kill)
             log = stack.enter_context(open(server.directory / "worker.log", "ab"))
             worker = subprocess.Popen(
-                [WORKER, "--server", server.address, "--threads", "2"], stdout=log, stderr=log, env=service.ENVIRONMENT
+                [WORKER, "--server", server.address, "--threads", "1"], stdout=log, stderr=log, env=service.ENVIRONMENT
             )
             stack.callback(worker.wait)
             stack.callback(worker.kill)
