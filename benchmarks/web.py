@@ -72,7 +72,7 @@ def tab_mb(page: chromium.Page) -> float:
     sizes = []
     for folder in pathlib.Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
-            if fields_of(folder.name)[3] == str(page._process.pid) and b"--type=renderer" in (folder / "cmdline").read_bytes():
+            if fields_of(folder.name)[3] == str(page.browser.process.pid) and b"--type=renderer" in (folder / "cmdline").read_bytes():
                 sizes.append(resident_mb(folder.name))
     return max(sizes)
 

@@ -2,7 +2,9 @@
 
     chromium.py FILE PICTURE.png WIDTH HEIGHT
 """
+import atexit
 import base64
+import functools
 import json
 import os
 import pathlib
@@ -20,8 +22,74 @@ _DEADLINE = 60.0
 _WITHOUT = "--disable-features=WebUIOmniboxPopup,WebUIOmniboxAimPopup"
 
 
+class _Browser:
+    """A headless Chromium, which takes ten times as long to start as a page to open."""
+
+    def __init__(self) -> None:
+        self.sessions: dict[str, list[dict]] = {}  # the events of each page
+        self._answers: dict[int, dict] = {}
+        self._sent = 0
+        self._buffer = b""
+        self._profile = pathlib.Path(tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR")))
+        # Chromium reads commands from descriptor 3 and writes answers to 4.
+        commands, self._write = os.pipe()
+        self._read, answers = os.pipe()
+        high = [os.dup(commands), os.dup(answers)]
+
+        def place() -> None:
+            moved = [os.dup(descriptor) for descriptor in high]
+            os.dup2(moved[0], 3)
+            os.dup2(moved[1], 4)
+
+        self.process = subprocess.Popen(
+            [PROGRAM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars",
+             _WITHOUT, f"--user-data-dir={self._profile}", "--remote-debugging-pipe", "about:blank"],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=place,
+            close_fds=False, start_new_session=True, env={**os.environ, "HOME": str(self._profile)},
+        )  # fmt: skip
+        for descriptor in (commands, answers, *high):
+            os.close(descriptor)
+        atexit.register(self._close)
+
+    def _close(self) -> None:
+        if self.process.poll() is None:
+            os.killpg(self.process.pid, 9)
+        self.process.wait()
+        shutil.rmtree(self._profile, ignore_errors=True)
+
+    def call(self, method: str, session: str = "", **parameters) -> dict:
+        self._sent += 1
+        command = {"id": self._sent, "method": method, "params": parameters}
+        if session:
+            command["sessionId"] = session
+        os.write(self._write, json.dumps(command).encode() + b"\0")
+        number = self._sent
+        self.wait(lambda: number in self._answers)
+        answer = self._answers.pop(number)
+        if "error" in answer:
+            raise RuntimeError(f"{method}: {answer['error']}")
+        return answer["result"]
+
+    def wait(self, done) -> None:
+        end = time.monotonic() + _DEADLINE
+        while not done():
+            ready, _, _ = select.select([self._read], [], [], max(end - time.monotonic(), 0))
+            data = os.read(self._read, 1 << 20) if ready else b""
+            if not data:
+                raise RuntimeError("chromium ended" if ready else "chromium does not answer")
+            *whole, self._buffer = (self._buffer + data).split(b"\0")
+            for message in map(json.loads, whole):
+                if "id" in message:
+                    self._answers[message["id"]] = message
+                elif message.get("sessionId") in self.sessions:
+                    self.sessions[message["sessionId"]].append(message)
+
+
+_browser = functools.cache(_Browser)
+
+
 class Page:
-    """A window with a size in CSS pixels."""
+    """A window with a size in CSS pixels, with cookies of its own."""
 
     def __init__(self, url: str, width: int, height: int = 1400, dark: bool = False) -> None:
         # The page's messages: exceptions, console output, and the browser's own, such as violations
@@ -29,15 +97,12 @@ class Page:
         self.messages: list[str] = []
         # Requests that the policy allowed, except for the page itself and embedded data.
         self.requests: list[str] = []
-        self._answers: dict[int, dict] = {}
         self._events: list[dict] = []
-        self._sent = 0
-        self._buffer = b""
-        self._session = ""
-        self._profile = pathlib.Path(tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR")))
-        self._start()
-        target = self._call("Target.createTarget", url="about:blank")["targetId"]
-        self._session = self._call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        self.browser = _browser()
+        self._context = self.browser.call("Target.createBrowserContext")["browserContextId"]
+        target = self.browser.call("Target.createTarget", url="about:blank", browserContextId=self._context)["targetId"]
+        self._session = self.browser.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        self.browser.sessions[self._session] = self._events
         for domain in ("Runtime", "Log", "Page", "Network"):
             self._call(f"{domain}.enable")
         if url.startswith("file:"):
@@ -51,7 +116,7 @@ class Page:
         """Goes to the address, and adds to `messages` and `requests` what it caused."""
         self._events.clear()
         self._call("Page.navigate", url=url)
-        self._wait(lambda: any(event["method"] == "Page.loadEventFired" for event in self._events))
+        self.browser.wait(lambda: any(event["method"] == "Page.loadEventFired" for event in self._events))
         # Pictures in data: URLs are decoded lazily, so wait for them.
         self.evaluate("Promise.allSettled([...document.images].map((image) => image.decode()))")
         self.collect(url)
@@ -71,33 +136,9 @@ class Page:
                     self.requests.append(asked)
         self._events.clear()
 
-    def _start(self) -> None:
-        # Chromium reads commands from descriptor 3 and writes answers to 4.
-        commands, self._write = os.pipe()
-        self._read, answers = os.pipe()
-        high = [os.dup(commands), os.dup(answers)]
-
-        def place() -> None:
-            moved = [os.dup(descriptor) for descriptor in high]
-            os.dup2(moved[0], 3)
-            os.dup2(moved[1], 4)
-
-        self._process = subprocess.Popen(
-            [PROGRAM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars",
-             _WITHOUT, f"--user-data-dir={self._profile}", "--remote-debugging-pipe", "about:blank"],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=place,
-            close_fds=False, start_new_session=True, env={**os.environ, "HOME": str(self._profile)},
-        )  # fmt: skip
-        for descriptor in (commands, answers, *high):
-            os.close(descriptor)
-
     def close(self) -> None:
-        if self._process.poll() is None:
-            os.killpg(self._process.pid, 9)
-        self._process.wait()
-        os.close(self._write)
-        os.close(self._read)
-        shutil.rmtree(self._profile, ignore_errors=True)
+        self.browser.call("Target.disposeBrowserContext", browserContextId=self._context)
+        del self.browser.sessions[self._session]
 
     def __enter__(self) -> "Page":
         return self
@@ -133,31 +174,7 @@ class Page:
             yield json.dumps(parameters["entry"])
 
     def _call(self, method: str, **parameters) -> dict:
-        self._sent += 1
-        command = {"id": self._sent, "method": method, "params": parameters}
-        if self._session:
-            command["sessionId"] = self._session
-        os.write(self._write, json.dumps(command).encode() + b"\0")
-        number = self._sent
-        self._wait(lambda: number in self._answers)
-        answer = self._answers.pop(number)
-        if "error" in answer:
-            raise RuntimeError(f"{method}: {answer['error']}")
-        return answer["result"]
-
-    def _wait(self, done) -> None:
-        end = time.monotonic() + _DEADLINE
-        while not done():
-            ready, _, _ = select.select([self._read], [], [], max(end - time.monotonic(), 0))
-            data = os.read(self._read, 1 << 20) if ready else b""
-            if not data:
-                raise RuntimeError("chromium ended" if ready else "chromium does not answer")
-            *whole, self._buffer = (self._buffer + data).split(b"\0")
-            for message in map(json.loads, whole):
-                if "id" in message:
-                    self._answers[message["id"]] = message
-                else:
-                    self._events.append(message)
+        return self.browser.call(method, self._session, **parameters)
 
 
 if __name__ == "__main__":
