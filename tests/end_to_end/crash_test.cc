@@ -169,14 +169,15 @@ std::string SubmitModules(Server& server) {
             "    parameters: {a: {per: head, initial: 1}, b: {per: layer, "
             "initial: 0.1}}\n",
             ""},
+           {"  steps: 1200\n", "  steps: 600\n"},
            {"  attention_lengths: [12]\n", ""}}));
 }
 
-// Expects an experiment of `trials` trials with 1,200 steps each. `flags` are the workers', as of
+// Expects an experiment of `trials` trials with so many steps each. `flags` are the workers', as of
 // ModuleFlags.
 void ExpectKillsLeaveTheUndisturbedHistory(const std::string& directory,
                                            const std::function<std::string(Server&)>& submit,
-                                           int trials, size_t attention_maps,
+                                           int trials, size_t attention_maps, int64_t steps = 1200,
                                            const std::vector<std::string>& flags = {}) {
   std::vector<std::string> server_flags = flags;
   server_flags.resize(std::min<size_t>(flags.size(), 1));
@@ -188,10 +189,10 @@ void ExpectKillsLeaveTheUndisturbedHistory(const std::string& directory,
   const History expected = Fold(expected_events);
   EXPECT_EQ(Get(undisturbed, expected_name).trials().succeeded(), trials);
   ASSERT_EQ(expected.loss_curves.size(), static_cast<size_t>(trials));
-  // Steps 7, 14, ..., 1197 and the last one.
+  // Steps 7, 14, ... and the last one.
   v1::TrainingPoints points;
   ASSERT_TRUE(points.ParseFromString(expected.loss_curves.begin()->second));
-  EXPECT_EQ(points.steps_size(), 172);
+  EXPECT_EQ(points.steps_size(), steps / 7 + 1);
   ASSERT_EQ(expected.attention_maps.size(), attention_maps);
   steady_worker.reset();
 
@@ -202,8 +203,8 @@ void ExpectKillsLeaveTheUndisturbedHistory(const std::string& directory,
   Watcher watcher(disturbed, name);
 
   // The worker dies in the middle of the first trial, between two checkpoints.
-  ASSERT_TRUE(watcher.WatchUntil([](const v1::Event& event) {
-    return event.has_training_points() && event.step() > 200 && event.step() < 1000;
+  ASSERT_TRUE(watcher.WatchUntil([&](const v1::Event& event) {
+    return event.has_training_points() && event.step() > 200 && event.step() < steps - 200;
   }));
   const std::string first_trial = watcher.events().back().trial();
   worker->Signal(SIGKILL);
@@ -266,7 +267,7 @@ TEST(CrashTest, KillsWithModulesLeaveTheUndisturbedHistory) {
   if (flags.empty()) GTEST_SKIP() << "no Python here has PyTorch";
   setenv("XDG_CACHE_HOME", ::testing::TempDir().c_str(), 1);
   ExpectKillsLeaveTheUndisturbedHistory(::testing::TempDir() + "/modules", SubmitModules,
-                                        /*trials=*/3, /*attention_maps=*/0, flags);
+                                        /*trials=*/3, /*attention_maps=*/0, /*steps=*/600, flags);
 }
 
 TEST(CrashTest, KilledLanguageModelHasTheUndisturbedHistory) {

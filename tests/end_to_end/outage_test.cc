@@ -24,6 +24,7 @@ namespace {
 using ::testing::HasSubstr;
 
 constexpr int64_t kSteps = 6000;
+constexpr int64_t kCheckpoints = 12;
 
 std::string SlowTrial(const std::string& name, double learning_rate, int64_t steps = kSteps) {
   return absl::StrCat("name: ", name,
@@ -36,7 +37,9 @@ std::string SlowTrial(const std::string& name, double learning_rate, int64_t ste
                       "training: {steps: ",
                       steps,
                       ", batch_size: 8, lengths: {min: 1, max: 10}, report_every_steps: 1,\n"
-                      "           checkpoint_every_steps: 500}\n"
+                      "           checkpoint_every_steps: ",
+                      steps / kCheckpoints,
+                      "}\n"
                       "evaluation: {lengths: [5, 10], sequences: 16}\n");
 }
 
@@ -132,19 +135,19 @@ void ExpectTrainingThroughAnOutage(const std::string& directory,
     completed |= event.outcome().kind() == v1::Outcome::COMPLETED;
   }
   EXPECT_EQ(step, steps);
-  EXPECT_EQ(checkpoints, steps / 500);
+  EXPECT_EQ(checkpoints, kCheckpoints);
   EXPECT_TRUE(completed);
   EXPECT_EQ(SpooledBytes(worker->pid()), 0);
 }
 
 TEST(OutageTest, WorkerTrainsThroughAnOutage) {
-  ExpectTrainingThroughAnOutage(NewDirectory("outage"), {}, kSteps);
+  ExpectTrainingThroughAnOutage(NewDirectory("outage"), {}, kSteps / 2);
 }
 
 TEST(OutageTest, WorkerTrainsAModuleThroughAnOutage) {
   const std::vector<std::string> flags = ModuleFlags();
   if (flags.empty()) GTEST_SKIP() << "no Python here has PyTorch";
-  ExpectTrainingThroughAnOutage(NewDirectory("module_outage"), flags, kSteps / 2);
+  ExpectTrainingThroughAnOutage(NewDirectory("module_outage"), flags, kSteps / 4);
 }
 
 TEST(OutageTest, FailureReasonSurvivesARestart) {
