@@ -1,10 +1,14 @@
 // Checks Grafana's dashboards without Grafana: they match their generator, follow Grafana's JSON
 // model and its linter's rules, and every query returns data from a real Prometheus that scrapes
 // the real server during training.
+#include <atomic>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "gtest/gtest.h"
 #include "tests/monitoring/command.h"
 #include "tests/monitoring/prometheus.h"
@@ -34,10 +38,17 @@ TEST(DashboardsTest, EveryPanelShowsDataOfARealRun) {
   if (FindProgram("prometheus").empty()) {
     GTEST_SKIP() << "prometheus is not installed; tests/run.sh installs Debian's package";
   }
-  const SmallRun run(testing::TempDir());
+  SmallRun run(testing::TempDir());
   const Prometheus prometheus(testing::TempDir(), run.server_metrics(), run.worker_metrics());
+  // The latency of calls is that of calls between two scrapes.
+  std::atomic<bool> ended = false;
+  std::thread caller([&] {
+    for (; !ended; absl::SleepFor(absl::Milliseconds(500))) run.ListExperiments();
+  });
   ExpectOk(
       WithDashboards({"/usr/bin/python3", "tests/monitoring/check_panels.py", prometheus.url()}));
+  ended = true;
+  caller.join();
 }
 
 }  // namespace

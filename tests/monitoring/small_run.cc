@@ -92,13 +92,17 @@ SmallRun::SmallRun(const std::string& directory)
                text, absl::StrCat("lengthwise_trial_left_seconds{experiment=\"", experiment_));
   });
   // Metrics show what was measured last: a minute after the start, or now for a client.
+  ListExperiments();
+}
+
+void SmallRun::ListExperiments() {
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
   v1::ListExperimentsRequest request;
   request.set_include_usage(true);
   v1::ListExperimentsResponse response;
   const grpc::Status status = server_.experiments().ListExperiments(&context, request, &response);
-  if (!status.ok()) Fail("the usage was not listed: " + status.error_message());
+  if (!status.ok()) Fail("the experiments were not listed: " + status.error_message());
 }
 
 void SmallRun::Await(const std::string& what, const std::function<bool()>& done) {

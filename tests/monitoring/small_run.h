@@ -26,6 +26,8 @@ class SmallRun {
   // The id of the experiment with a running trial.
   const std::string& experiment() const { return experiment_; }
 
+  // Makes a call, with the usage of all owners.
+  void ListExperiments();
   // Waits until `done` returns true. `what` names it in a failure.
   void Await(const std::string& what, const std::function<bool()>& done);
 
