@@ -20,8 +20,11 @@ def start(
     python: str, root: pathlib.Path, program: pathlib.Path, environment: dict[str, str], modules: list[str]
 ) -> subprocess.Popen[bytes] | None:
     """Writes `program`, which serves until the returned process is killed. Returns None if a module cannot be imported."""
+    # Bazel sets PYTHON_RUNFILES, which the command line takes from the environment of the Pythons that it starts: with it, this
+    # one would stand for none of them.
+    own = {name: value for name, value in environment.items() if name != "PYTHON_RUNFILES"}
     process = subprocess.Popen(
-        [python, "-B", root / SCRIPT, program, *modules], env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL
+        [python, "-B", root / SCRIPT, program, *modules], env=own, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL
     )
     while not program.exists():
         if process.poll() is not None:
