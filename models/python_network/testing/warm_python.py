@@ -4,10 +4,11 @@ that tests start.
   PYTHON warm_python.py PROGRAM [MODULE...]    imports the modules, by default torch, writes PROGRAM, and serves its calls
                                                until the process that started this one ends
 
-PROGRAM takes the arguments of PYTHON. Where the text of child.py is among them, and for `-m lengthwise` with the settings
-of Python and Matplotlib that this process was started with, a copy of this process runs it, with the environment, the
-working directory and the open files of the caller, which ends as the copy does. A copy for child.py is in the caller's
-process group, too. Other calls go to PYTHON itself. Ends with 77 if a module cannot be imported.
+PROGRAM takes the arguments of PYTHON. Where the text of child.py is among them, and for `-m lengthwise`, a copy of this
+process runs it, with the environment, the working directory and the open files of the caller, which ends as the copy does.
+A copy for child.py is in the caller's process group, too. For `-m lengthwise` with other settings of Python and Matplotlib
+than this process was started with, the caller fails. Other calls go to PYTHON itself. Ends with 77 if a module cannot be
+imported.
 """
 
 import os
@@ -36,8 +37,10 @@ import json, os, signal, socket, sys
 with open({child!r}) as file:
     is_child = file.read() in sys.argv
 settings = {{name: value for name, value in os.environ.items() if name.startswith({names}) and value}}
-if not is_child and (sys.argv[1:3] != ["-m", "lengthwise"] or settings != {settings}):
+if not is_child and sys.argv[1:3] != ["-m", "lengthwise"]:
     os.execv({python!r}, [{python!r}, *sys.argv[1:]])
+if not is_child and settings != {settings}:
+    sys.exit(f"warm_python.py was started with other settings than {{settings}}")
 server = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 server.connect({address!r})
 files = [0, 1, 2, *map(int, sys.argv[4:7] if is_child else [])]
