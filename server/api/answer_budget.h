@@ -42,7 +42,11 @@ class AnswerBudget {
   absl::StatusOr<Share> Take(const std::string& client, absl::string_view method,
                              const google::protobuf::Message& message) {
     const size_t size = method.empty() ? message.SpaceUsedLong() : message.ByteSizeLong();
-    const int64_t bytes = 2 * static_cast<int64_t>(size) + kCallBytes;
+    return TakeBytes(client, method, 2 * static_cast<int64_t>(size) + kCallBytes);
+  }
+  // As Take, of memory that is not there yet.
+  absl::StatusOr<Share> TakeBytes(const std::string& client, absl::string_view method,
+                                  int64_t bytes) {
     platform::MutexLock lock(mutex_);
     Client& of = clients_[client];
     if (of.bytes + bytes > bytes_ - total_ - bytes) {

@@ -13,10 +13,13 @@ namespace {
 
 // Maximum number of events in a response. The response stays in memory, several times as large as
 // on the wire, until the client has read it, and a thousand clients may not read. The event log
-// also ends a page at about 16 KiB.
+// also ends a page at kEventPageBytes.
 constexpr int64_t kPageEvents = 100;
 // A response that is larger counts in the budget of answers.
-constexpr size_t kCountedBytes = 32 << 10;
+constexpr int64_t kCountedBytes = 2 * kEventPageBytes;
+// The pages of a reader that is behind are larger while the budget has room.
+constexpr int64_t kLargePageEvents = 400;
+constexpr int64_t kLargePageBytes = 64 << 10;
 // Maximum number of trials whose progress is in one response.
 constexpr int64_t kPageProgress = 1000;
 
@@ -121,7 +124,8 @@ void WatchReactor::Step() {
       response_.events_size() > 0 || response_.progress_size() > 0 || response_.caught_up();
   if (complete_ && !send) return FinishWith(absl::OkStatus());
   // Usual pages are small, and the number of watches is limited.
-  if (send && response_.ByteSizeLong() > kCountedBytes) {
+  const int64_t counted_bytes = share_ == nullptr ? kCountedBytes : 2 * kLargePageBytes;
+  if (send && static_cast<int64_t>(response_.ByteSizeLong()) > counted_bytes) {
     absl::StatusOr<AnswerBudget::Share> share =
         streams_.answers().Take(lane_, "WatchExperiment", response_);
     if (!share.ok()) return FinishWith(share.status());
@@ -134,6 +138,7 @@ void WatchReactor::Step() {
     if (more_progress) progressed_ = true;
     phase_ = send ? Phase::kWriting : Phase::kIdle;
     if (!send) {
+      share_.reset();
       if (at_end_) behind_since_ = woken_;
       if (wake_ || progressed_ || !stopped_.ok()) Schedule();
       return;
@@ -150,8 +155,15 @@ bool WatchReactor::ReadProgress() {
 }
 
 absl::Status WatchReactor::ReadPage(bool& more) {
-  ASSIGN_OR_RETURN(EventPage page,
-                   log_.ReadEvents(request_.name(), cursor_, kPageEvents, request_.log_only()));
+  if (is_behind_) {
+    // Of one payer: watches that nobody reads must not leave a client, or all, without answers.
+    auto share = streams_.answers().TakeBytes("watches", /*method=*/"", 3 * kLargePageBytes);
+    if (share.ok()) share_ = *std::move(share);
+  }
+  const int64_t most_events = share_ == nullptr ? kPageEvents : kLargePageEvents;
+  const int64_t most_bytes = share_ == nullptr ? kEventPageBytes : kLargePageBytes;
+  ASSIGN_OR_RETURN(EventPage page, log_.ReadEvents(request_.name(), cursor_, most_events,
+                                                   request_.log_only(), most_bytes));
   for (v1::Event& event : page.events) {
     const bool is_large = event.has_attention_map() || event.has_projection();
     if (is_large && request_.omit_attention_maps()) continue;
@@ -159,7 +171,7 @@ absl::Status WatchReactor::ReadPage(bool& more) {
   }
   cursor_ = page.next_position;
   at_end_ = page.at_end;
-  more = !page.at_end;
+  is_behind_ = more = !page.at_end;
   if (page.at_end) {
     response_.set_caught_up(!std::exchange(caught_up_, true));
     complete_ = page.unfinished_trials == 0 && !request_.follow();

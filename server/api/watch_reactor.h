@@ -99,10 +99,11 @@ class WatchReactor final
   bool caught_up_ = false;
   // The response ends with the newest event.
   bool at_end_ = false;
+  bool is_behind_ = false;  // the last page did not
   // All trials have ended and all events are read. The stream ends when they are written.
   bool complete_ = false;
   v1::WatchExperimentResponse response_;  // must live until OnWriteDone
-  AnswerBudget::Share share_;             // of response_, if that is large
+  AnswerBudget::Share share_;             // of response_, if that is large or may be
 
   platform::Mutex mutex_;
   Phase phase_ ABSL_GUARDED_BY(mutex_) = Phase::kIdle;

@@ -1,6 +1,7 @@
 // WatchExperiment over a real connection, as clients see it.
 #include "server/api/watch_reactor.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <memory>
@@ -42,6 +43,25 @@ TEST_F(WatchTest, LateWatcherSeesHistoryThenLiveEvents) {
   EXPECT_EQ(watch.texts()[0], "line 0");
   EXPECT_EQ(watch.texts()[1029], "line 1029");
   EXPECT_EQ(watch.next_position(), kFirst + 1030 + 2) << "behind the end of the two trials";
+}
+
+TEST_F(WatchTest, PagesOfAReaderThatIsBehindAreLargerWhileTheBudgetHasRoom) {
+  AppendLines(0, 3000);
+  const auto largest_page = [this] {
+    Watch watch(*stub_, {});
+    size_t largest = 0;
+    while (watch.caught_up() == 0) {
+      const size_t before = watch.positions().size();
+      EXPECT_TRUE(watch.ReadOne());
+      largest = std::max(largest, watch.positions().size() - before);
+    }
+    watch.Cancel();
+    return largest;
+  };
+  EXPECT_EQ(largest_page(), 400U);
+  const auto taken =
+      streams_->answers().TakeBytes("watches", /*method=*/"", AnswerBudget::kBytes / 2);
+  EXPECT_EQ(largest_page(), 100U);
 }
 
 TEST_F(WatchTest, CaughtUpComesOnceAfterHistory) {

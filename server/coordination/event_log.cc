@@ -16,9 +16,6 @@
 namespace lengthwise::server {
 namespace {
 
-// Size limit of a page with more than one event. It is small because the server holds one page, in
-// three times its size, for each watcher that does not read.
-constexpr int64_t kMaxPageBytes = 16 << 10;
 // Recent pages, and the size of an event beyond which a page is not kept.
 constexpr size_t kMostPages = 32;
 constexpr int64_t kMaxEventBytes = 256 << 10;
@@ -60,12 +57,13 @@ void RecentPages::Changed(absl::string_view experiment) {
 
 absl::StatusOr<EventPage> EventLog::ReadEvents(absl::string_view experiment_or_trial,
                                                int64_t start_position, int64_t max_events,
-                                               bool log_only) {
+                                               bool log_only, int64_t max_bytes) {
   ASSIGN_OR_RETURN(const TrialPath path, ParseExperimentOrTrialName(experiment_or_trial));
   // After a commit, hundreds of watchers of an experiment read the same page.
   const RecentPages::Key key = {.name = std::string(experiment_or_trial),
                                 .start_position = start_position,
                                 .max_events = max_events,
+                                .max_bytes = max_bytes,
                                 .log_only = log_only};
   int64_t version = 0;
   if (std::optional<EventPage> page = recent_pages_.Find(path.experiment, key, version)) {
@@ -80,9 +78,8 @@ absl::StatusOr<EventPage> EventLog::ReadEvents(absl::string_view experiment_or_t
   absl::Status damaged;
   const auto take = [&](const EventRecord& event, absl::string_view trial_id) {
     // A page has at least one event, however large it is, so that its reader advances.
-    const bool full =
-        static_cast<int64_t>(page.events.size()) >= max_events ||
-        (bytes > 0 && bytes + static_cast<int64_t>(event.payload.size()) > kMaxPageBytes);
+    const bool full = static_cast<int64_t>(page.events.size()) >= max_events ||
+                      (bytes > 0 && bytes + static_cast<int64_t>(event.payload.size()) > max_bytes);
     if (full) {
       page.at_end = false;
       return false;

@@ -25,6 +25,10 @@
 
 namespace lengthwise::server {
 
+// Usual size of a page of events. It is small because the server holds one page, in three times its
+// size, for each watcher that does not read.
+inline constexpr int64_t kEventPageBytes = 16 << 10;
+
 struct EventPage {
   std::vector<v1::Event> events;  // in ascending order of position
   // Start position of the next page.
@@ -44,6 +48,7 @@ class RecentPages {
     std::string name;
     int64_t start_position = 0;
     int64_t max_events = 0;
+    int64_t max_bytes = 0;
     bool log_only = false;
     bool operator==(const Key&) const = default;
   };
@@ -82,12 +87,12 @@ class EventLog {
   EventLog(Storage& storage, RunningTrials& running_trials)
       : storage_(storage), running_trials_(running_trials) {}
 
-  // Events of an experiment or a trial from `start_position` on: at most `max_events` and about 16
-  // KiB, or a single larger event. With `log_only`, only log lines and changes of state. NOT_FOUND.
-  // INVALID_ARGUMENT if the log ends before `start_position`.
+  // Events of an experiment or a trial from `start_position` on: at most `max_events` and about
+  // `max_bytes`, or a single larger event. With `log_only`, only log lines and changes of state.
+  // NOT_FOUND. INVALID_ARGUMENT if the log ends before `start_position`.
   absl::StatusOr<EventPage> ReadEvents(absl::string_view experiment_or_trial,
                                        int64_t start_position, int64_t max_events,
-                                       bool log_only = false);
+                                       bool log_only = false, int64_t max_bytes = kEventPageBytes);
   // Calls `take` for each event of one kind (field number in Event's oneof) of an experiment or a
   // trial, ordered by the trial's index, then by position. NOT_FOUND.
   absl::Status ForEachEvent(absl::string_view experiment_or_trial, int fact_field_number,
