@@ -38,9 +38,10 @@ absl::Time FirstExpiry(absl::string_view pem);
 // weeks after `now`, so that an operator has time to replace it; else an empty text.
 std::string ExpiresSoon(absl::string_view subject, absl::string_view pem, absl::Time now);
 
-// Owning pointers for the objects that OpenSSL reads from PEM.
+// Owning pointers for the objects that OpenSSL reads from PEM, and for streams.
 struct FreePem {
-  void operator()(BIO* bio) const { BIO_free(bio); }
+  // A stream of TLS also owns a reference to its socket's.
+  void operator()(BIO* bio) const { BIO_free_all(bio); }
   void operator()(X509* certificate) const { X509_free(certificate); }
   void operator()(EVP_PKEY* key) const { EVP_PKEY_free(key); }
 };
