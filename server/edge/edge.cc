@@ -138,7 +138,8 @@ void CountKeyUpdate(int is_sent, int, int content, const void* bytes, size_t siz
 
 // Reads and writes a socket, through TLS unless `ssl` is null. Both must outlive it.
 rpc::Bio StreamOf(int socket, SSL* ssl) {
-  if (ssl == nullptr) return rpc::Bio(BIO_new_socket(socket, BIO_NOCLOSE));
+  // BIO_new_socket would have the kernel load TLS for plain text.
+  if (ssl == nullptr) return rpc::Bio(BIO_new_fd(socket, BIO_NOCLOSE));
   SSL_set_fd(ssl, socket);
   rpc::Bio stream(BIO_new(BIO_f_ssl()));
   BIO_set_ssl(stream.get(), ssl, BIO_NOCLOSE);
