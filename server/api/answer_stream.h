@@ -66,8 +66,9 @@ class AnswerStream final : public OwnedStream<AnswerStream<Request, Response, kI
 
   // Called with the answer that belongs into `place`, of answers_.
   void OnAnswered(std::optional<Answer>& place, absl::StatusOr<Response> answer);
-  // Starts whatever can start: a read, a write, or the end of the stream. gRPC reports what has
-  // started from other threads, and calls OnDone after all that, so the caller keeps its lock.
+  // Starts whatever can start: a read, a write, or the end of the stream. The caller keeps its
+  // lock: gRPC reports what has started from other threads, and calls OnDone, which may free the
+  // stream, after its reports. A caller that gRPC has not called holds the stream.
   void Proceed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Handle handle_;
