@@ -59,12 +59,17 @@ class OpenStreams {
   Lags ReadLags(absl::Time now);
 
   AnswerBudget& answers() { return answers_; }
+  // Of watches that read large pages (watch_reactor.cc). Of its own: a watch that nobody reads any
+  // more keeps its page, and must leave no client without answers.
+  static constexpr int64_t kLargePagesBytes = int64_t{64} << 20;
+  AnswerBudget& large_pages() { return large_pages_; }
 
  private:
   // To be called without the lock: a stream that ends calls Remove.
   std::vector<std::shared_ptr<StoppableStream>> List();
 
   AnswerBudget answers_;
+  AnswerBudget large_pages_{kLargePagesBytes};
   platform::Mutex mutex_;
   std::map<const StoppableStream*, std::shared_ptr<StoppableStream>> streams_
       ABSL_GUARDED_BY(mutex_);

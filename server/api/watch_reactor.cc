@@ -17,9 +17,12 @@ namespace {
 constexpr int64_t kPageEvents = 100;
 // A response that is larger counts in the budget of answers.
 constexpr int64_t kCountedBytes = 2 * kEventPageBytes;
-// The pages of a reader that is behind are larger while the budget has room.
+// The pages of a reader that is behind are larger while their budget has room.
 constexpr int64_t kLargePageEvents = 400;
 constexpr int64_t kLargePageBytes = 64 << 10;
+// A response of more than this counts in the budget of answers instead.
+constexpr int64_t kMostLargeBytes = 2 * kLargePageBytes;
+constexpr int64_t kLargeShareBytes = 2 * kMostLargeBytes + AnswerBudget::kCallBytes;
 // Maximum number of trials whose progress is in one response.
 constexpr int64_t kPageProgress = 1000;
 
@@ -124,7 +127,7 @@ void WatchReactor::Step() {
       response_.events_size() > 0 || response_.progress_size() > 0 || response_.caught_up();
   if (complete_ && !send) return FinishWith(absl::OkStatus());
   // Usual pages are small, and the number of watches is limited.
-  const int64_t counted_bytes = share_ == nullptr ? kCountedBytes : 2 * kLargePageBytes;
+  const int64_t counted_bytes = share_ == nullptr ? kCountedBytes : kMostLargeBytes;
   if (send && static_cast<int64_t>(response_.ByteSizeLong()) > counted_bytes) {
     absl::StatusOr<AnswerBudget::Share> share =
         streams_.answers().Take(lane_, "WatchExperiment", response_);
@@ -156,8 +159,7 @@ bool WatchReactor::ReadProgress() {
 
 absl::Status WatchReactor::ReadPage(bool& more) {
   if (is_behind_) {
-    // Of one payer: watches that nobody reads must not leave a client, or all, without answers.
-    auto share = streams_.answers().TakeBytes("watches", /*method=*/"", 3 * kLargePageBytes);
+    auto share = streams_.large_pages().TakeBytes(lane_, /*method=*/"", kLargeShareBytes);
     if (share.ok()) share_ = *std::move(share);
   }
   const int64_t most_events = share_ == nullptr ? kPageEvents : kLargePageEvents;

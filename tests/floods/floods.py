@@ -729,10 +729,12 @@ def store_attention_maps(target: Target, count: int) -> bytes:
     return trial.experiment
 
 
-def unread_answers(target: Target, asked: list[tuple[str, bytes]], token: str, seconds: float, most: int = 1 << 31) -> Sent:
-    """Asks again and again on 64 connections, at most `most` times in all, and reads a thousand bytes of each answer."""
+def unread_answers(
+    target: Target, asked: list[tuple[str, bytes]], token: str, seconds: float, most: int = 1 << 31, window: int = 1000
+) -> Sent:
+    """Asks again and again on 64 connections, at most `most` times in all, and reads `window` bytes of each answer."""
     calls = [(request_headers(method, authorization(token)), message(request)) for method, request in asked]
-    connections = [Connection(target, address, window=1000) for address in FLOOD_ADDRESSES]
+    connections = [Connection(target, address, window=window) for address in FLOOD_ADDRESSES]
     end = time.monotonic() + seconds
     opened, least = 0, min(most, 640)
     for stream in itertools.count(1, 2):
@@ -915,7 +917,7 @@ def neighbours_watchers(target: Target, scale: float) -> Sent:
 
 
 def neighbours_pages(target: Target, scale: float) -> Sent:
-    """Watches, with a token, an experiment with many points 2,048 times and reads nothing of it."""
+    """Watches, with a token, an experiment with many points 2,048 times, and stops reading at the second page, a large one."""
     trial = Trial(target, "points")
     connection = Connection(target, "127.0.0.1", timeout=60)
     points = 600
@@ -925,7 +927,8 @@ def neighbours_pages(target: Target, scale: float) -> Sent:
         trial.record(connection, 2 * number + 1, field(11, field(1, steps) + columns + field(5, b"\x01" * points)))
     connection.close()
     watch = field(1, trial.experiment) + b"\x18\x01"  # follows
-    return unread_answers(target, [(EXPERIMENTS + "WatchExperiment", watch)], neighbour(target), 20 * scale, most=2048)
+    asked = [(EXPERIMENTS + "WatchExperiment", watch)]
+    return unread_answers(target, asked, neighbour(target), 20 * scale, most=2048, window=20_000)
 
 
 FLOODS: dict[str, Callable[[Target, float], Sent]] = {
