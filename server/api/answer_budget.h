@@ -42,11 +42,12 @@ class AnswerBudget {
   absl::StatusOr<Share> Take(const std::string& client, absl::string_view method,
                              const google::protobuf::Message& message) {
     const size_t size = method.empty() ? message.SpaceUsedLong() : message.ByteSizeLong();
-    return TakeBytes(client, method, 2 * static_cast<int64_t>(size) + kCallBytes);
+    return TakeSize(client, method, static_cast<int64_t>(size));
   }
-  // As Take, of memory that is not there yet.
-  absl::StatusOr<Share> TakeBytes(const std::string& client, absl::string_view method,
-                                  int64_t bytes) {
+  // As Take, for a message of at most `size` bytes that is not there yet.
+  absl::StatusOr<Share> TakeSize(const std::string& client, absl::string_view method,
+                                 int64_t size) {
+    const int64_t bytes = 2 * size + kCallBytes;
     platform::MutexLock lock(mutex_);
     Client& of = clients_[client];
     if (of.bytes + bytes > bytes_ - total_ - bytes) {

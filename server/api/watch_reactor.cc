@@ -22,7 +22,6 @@ constexpr int64_t kLargePageEvents = 400;
 constexpr int64_t kLargePageBytes = 64 << 10;
 // A response of more than this counts in the budget of answers instead.
 constexpr int64_t kMostLargeBytes = 2 * kLargePageBytes;
-constexpr int64_t kLargeShareBytes = 2 * kMostLargeBytes + AnswerBudget::kCallBytes;
 // Maximum number of trials whose progress is in one response.
 constexpr int64_t kPageProgress = 1000;
 
@@ -159,7 +158,7 @@ bool WatchReactor::ReadProgress() {
 
 absl::Status WatchReactor::ReadPage(bool& more) {
   if (is_behind_) {
-    auto share = streams_.large_pages().TakeBytes(lane_, /*method=*/"", kLargeShareBytes);
+    auto share = streams_.large_pages().TakeSize(lane_, /*method=*/"", kMostLargeBytes);
     if (share.ok()) share_ = *std::move(share);
   }
   const int64_t most_events = share_ == nullptr ? kPageEvents : kLargePageEvents;
