@@ -63,8 +63,9 @@ constexpr absl::Duration kUsageInterval = absl::Minutes(10);
 
 // Larger blocks get pages of their own, which go back to the system when they are freed, and so
 // does more than this at the end of an arena. Otherwise the C library learns from the first large
-// answer to keep tens of MiB at the end of each arena, which malloc_trim does not return.
-constexpr int kLargeBlock = 1 << 20;
+// answer to keep tens of MiB at the end of each arena, which malloc_trim does not return. The parts
+// of an artifact, of up to 1 MiB, stay below it: the pages of each would be cleared by the system.
+constexpr int kLargeBlock = 3 << 20;
 // With this much more memory than at its least, the server returns what it does not use. The C
 // library would keep it, for example after a flood.
 constexpr int64_t kTrimBytes = 32 << 20;
