@@ -16,8 +16,12 @@
 namespace lengthwise::worker {
 namespace {
 
-// Small enough for a slow link to take each within the minute that the server waits for it.
+// The first part of an upload, small enough for a slow link to take it within the minute that the
+// server waits for it.
 constexpr size_t kChunkBytes = 256 << 10;
+// While a part takes less than a second, the next is larger: after each, the server needs a round
+// trip to let more through.
+constexpr size_t kMostChunkBytes = 1 << 20;
 
 // Characters of an object store's code or message in an error.
 constexpr size_t kMostErrorText = 200;
@@ -164,10 +168,11 @@ absl::Status UploadArtifact(v1::WorkerService::StubInterface& stub, CallGroup& c
       stub.UploadArtifact(call.context(), &response);
   v1::UploadArtifactRequest request;
   *request.mutable_header() = header;
-  size_t sent = 0;
+  size_t sent = 0, chunk = kChunkBytes;
   do {  // without bytes, too: the call would not even start, and the server could not refuse it
-    request.set_data(std::string(bytes.substr(sent, kChunkBytes)));
-    sent += kChunkBytes;
+    const auto start = std::chrono::steady_clock::now();
+    request.set_data(std::string(bytes.substr(sent, chunk)));
+    sent += chunk;
     grpc::WriteOptions options;
     if (sent >= bytes.size()) options.set_last_message();
     // A write fails when the call is over; Finish then says why.
@@ -175,6 +180,8 @@ absl::Status UploadArtifact(v1::WorkerService::StubInterface& stub, CallGroup& c
     request.clear_header();
     guard.NoteProgress();
     progress();
+    const bool is_fast = std::chrono::steady_clock::now() - start < std::chrono::seconds(1);
+    chunk = is_fast ? std::min(2 * chunk, kMostChunkBytes) : kChunkBytes;
   } while (sent < bytes.size());
   return guard.Explain(ToStatus(writer->Finish()));
 }

@@ -26,7 +26,7 @@ TEST_F(CheckpointDeliveryTest, CheckpointIsStoredBeforeItsEvent) {
     state.upload_failures = {{grpc::StatusCode::UNAVAILABLE, "busy"},
                              {grpc::StatusCode::DATA_LOSS, "damaged on its way"}};
   });
-  const std::string bytes(3'000'000, 'w');  // three chunks
+  const std::string bytes(3'000'000, 'w');  // several parts
   OfferLease(LeaseOf({"a"}));
   StartWorker([&](const v1::Lease&, PackSession& session) {
     session.Emit(0, Point(1));

@@ -131,7 +131,9 @@ class FakeWorkerService::Service final : public v1::WorkerService::Service {
       MutexLock lock(server_.mutex_);
       pause = server_.state_.upload_pause;
     }
+    int64_t parts = 0;
     do {
+      ++parts;
       absl::SleepFor(pause);
       if (request.data().size() > 1 << 20) {
         return {grpc::StatusCode::INVALID_ARGUMENT, "a chunk of more than 1 MiB"};
@@ -144,6 +146,7 @@ class FakeWorkerService::Service final : public v1::WorkerService::Service {
     }
     MutexLock lock(server_.mutex_);
     Touch().history.push_back(absl::StrCat("upload ", header.trial(), " ", header.step()));
+    server_.state_.upload_parts += parts;
     server_.state_.artifacts[header.sha256()] = std::move(bytes);
     return grpc::Status::OK;
   }

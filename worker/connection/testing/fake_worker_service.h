@@ -73,6 +73,7 @@ class FakeWorkerService {
     bool damages_downloads = false;
     int transfers_with_deadline = 0;  // uploads and downloads
     absl::Duration upload_pause;      // before reading each message of an upload
+    int64_t upload_parts = 0;         // messages of the uploads that were stored
     bool holds_uploads = false;       // uploads are not read until cancelled, or until false
     bool holds_downloads = false;     // downloads hang until cancelled, or until false
     bool is_registered = false;
