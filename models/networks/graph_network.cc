@@ -80,7 +80,7 @@ class GraphNetwork : public Network {
       const at::Tensor received = block.source.has_value()
                                       ? Attend(parameters, block, h, capture)
                                       : Convolve(parameters, block, h, n, capture);
-      h = received.add(parameters[block.bias].unsqueeze(1).unsqueeze(1)).relu();
+      h = received.add(parameters[block.bias].unsqueeze(1).unsqueeze(1)).relu_();
       if (capture != nullptr) capture->depths.push_back(AllTokens(h, n));
     }
     const int64_t rows = std::min(h.size(2), output_length);
@@ -127,19 +127,19 @@ class GraphNetwork : public Network {
     if (!is_star_) {
       return messages.sum(2, true).sub(messages).mul(1 / static_cast<double>(n - 1));
     }
+    // Not two calls of narrow: the gradient of each would be as large as `messages`.
+    const int64_t rows = messages.size(2);
+    const std::vector<at::Tensor> parts = messages.split_with_sizes({rows - 1, 1}, 2);
+    const at::Tensor& tokens = parts[0];
+    const at::Tensor& last = parts[1];
     if (!with_self_) {
-      const int64_t rows = messages.size(2);
       const double alike = static_cast<double>(n - 1) / static_cast<double>(rows - 1);
       const double scale = 1 / std::sqrt(static_cast<double>(n - 1));
-      return at::cat({messages.narrow(2, rows - 1, 1).mul(scale),
-                      messages.narrow(2, 0, rows - 1).sum(2, true).mul(alike * scale)},
-                     2);
+      return at::cat({last.mul(scale), tokens.sum(2, true).mul(alike * scale)}, 2);
     }
     // Degrees, with the connection to itself: 2 of a token, n of the last one.
     const double scale = 1 / std::sqrt(2.0 * static_cast<double>(n));
-    const at::Tensor tokens = messages.narrow(2, 0, n - 1);
-    const at::Tensor last = messages.narrow(2, n - 1, 1);
-    return at::cat({tokens.mul(0.5).add(last, scale),
+    return at::cat({tokens.mul(0.5).add_(last, scale),
                     tokens.sum(2, true).mul(scale).add(last, 1 / static_cast<double>(n))},
                    2);
   }
