@@ -130,7 +130,7 @@ class FiguresTest(unittest.TestCase):
 
         def row(one, layers):
             maps = numpy.array([[[0.5, 0.5], [0, 0]], [[0.25, 0.75], [0, 0]]])[:layers]
-            shares = AttentionShares(3, 0.5, numpy.array([[0.5, 0.5], [1, 0.5]])[:layers])
+            shares = AttentionShares(3, 0.5, 0.75, numpy.array([[0.5, 0.5], [1, 0.5]])[:layers])
             return GroundTruthAttention(one, 2, numpy.array([[0, 1], [0, 0]]), maps, shares, {})
 
         picture = figures.attention_ground_truth.__wrapped__(subject, [row(one, 2) for one in subject.sets[:2]])

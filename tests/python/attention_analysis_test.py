@@ -126,8 +126,8 @@ class AttentionTest(AnalysisTest):
 
 
 class GroundTruthTest(AnalysisTest):
-    # Settled by cells 1 to 3, and by 1, 4, 6, 7, 9 and 13.
-    ROW, CROSS = "5124000000000000", "0400250300000000"
+    # Settled by cells 1 to 3, without the clue in cell 4, and by 1, 4, 6, 7, 9 and 13.
+    ROW, CROSS = "5124400000000000", "0400250300000000"
 
     def test_attention_is_compared_with_the_evidence(self):
         self.add([("near", 1, {"accuracy": 0.75}), ("near", 2, {"accuracy": 0.25}), ("blind", 1)])
@@ -143,6 +143,8 @@ class GroundTruthTest(AnalysisTest):
         self.assertEqual((rows[0]["layer"], rows[0]["length"]), (1, 1))
         self.assertAlmostEqual(rows[0]["share"], 3 / 16, 7)
         self.assertAlmostEqual(rows[0]["even_share"], 3 / 16, 12)
+        self.assertAlmostEqual(rows[0]["clue_share"], 3 / 4, 12)
+        self.assertAlmostEqual(rows[1]["clue_share"], 1, 12)
         self.assertAlmostEqual(rows[1]["share"], 6 / 16, 7)
         self.assertEqual(rows[2]["layer"], 2)
         self.assertAlmostEqual(rows[2]["share"], 0.5, 7, "0.75 and 0.25")
@@ -151,7 +153,7 @@ class GroundTruthTest(AnalysisTest):
         self.assertEqual((rows[3]["models"], rows[3]["puzzles"]), (2, 1))
         self.assertEqual(self.run_command("ground_truth", EXPERIMENT), 0)
         # From the models' means over both puzzles, 0.875 and 0.125.
-        self.assertIn("50.0 ± 35.4 │ 28.1 │ 28.1 ± 0.0  50.0 ± 53.0 │      2\n", self.out)
+        self.assertIn("50.0 ± 35.4 │ 28.1   87.5 │ 28.1 ± 0.0  50.0 ± 53.0 │      2\n", self.out)
         self.assertIn("(2 puzzles)", self.out)
 
     def test_only_tasks_with_puzzles_have_a_ground_truth(self):

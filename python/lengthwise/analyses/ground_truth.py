@@ -29,8 +29,9 @@ class AttentionShares:
 
     # Per model.
     puzzles: int
-    # The share under uniform attention, 0 to 1: mean over the puzzles.
+    # The share under uniform attention, 0 to 1, over all cells and over the clues alone: means over the puzzles.
     even: float
+    clues: float
     # [layers, models]: mean over the puzzles and heads, 0 to 1.
     by_layer: Array
 
@@ -61,6 +62,8 @@ class _Puzzle:
     asked: int
     # Cells that determine the one that is asked for.
     settling: list[int]
+    # Cells with a symbol.
+    clues: list[int]
     # [layers, cells]: what the cell that is asked for attends to, the mean over heads.
     attention: Array
 
@@ -92,7 +95,8 @@ def _puzzles_of(trial: Trial, maps: Sequence[events.AttentionMap]) -> list[_Puzz
         except ValueError as error:
             raise refused(f"a map of {short_name(trial.name)}: {error}") from None
         attention = one.probabilities[:, :, evidence.asked, :].astype(float).mean(axis=1)
-        found.append(_Puzzle(one.length, evidence.asked, list(evidence.cells), attention))
+        clues = numpy.flatnonzero((one.tokens != latin_square.BLANK) & (one.tokens != latin_square.TARGET)).tolist()
+        found.append(_Puzzle(one.length, evidence.asked, list(evidence.cells), clues, attention))
     return found or None
 
 
@@ -111,6 +115,7 @@ def _shares(models: Sequence[Sequence[_Puzzle]]) -> AttentionShares:
     return AttentionShares(
         puzzles=len(models[0]),
         even=float(numpy.mean([len(one.settling) / latin_square.CELLS for one in models[0]])),
+        clues=float(numpy.mean([numpy.isin(one.clues, one.settling).mean() for one in models[0]])),
         by_layer=numpy.stack(shares, axis=1),
     )
 

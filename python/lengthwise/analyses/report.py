@@ -298,10 +298,11 @@ def ground_truth(subject: Subject) -> AnalysisReport:
     rows = ground_truth_attention.compare(subject)
     layers = max(len(row.layers) for row in rows)
     # In records a row for each layer and length.
-    in_records = ["layer", "length", "puzzles", "even_share", "share", "share_deviation", "models"]
+    in_records = ["layer", "length", "puzzles", "even_share", "clue_share", "share", "share_deviation", "models"]
     table = AnalysisTable(rows, lambda row: row.of, in_records)
     table.add("", "accuracy %", lambda row: accuracy_cells(subject.accuracies_of(row.of))[0])
     table.add("", "even", lambda row: percent_cell(row.all.even), rule=True)
+    table.add("", "clues", lambda row: percent_cell(row.all.clues))
     for i in range(layers):
         shares_of = [accuracy_cells(row.all.by_layer[i])[0] if i < len(row.layers) else number_cell(None, 1) for row in rows]
         table.add("", f"layer {i + 1}", dict(zip(rows, shares_of)).__getitem__, rule=i == 0)
@@ -318,10 +319,12 @@ def ground_truth(subject: Subject) -> AnalysisReport:
         for layer in range(len(row.layers)):
             for length, shares in row.by_length.items():
                 share = [cell.value for cell in accuracy_cells(shares.by_layer[layer])]
-                report.table.add_record(row.of, [layer + 1, length, shares.puzzles, shares.even, *share, row.models])
+                chance = [shares.even, shares.clues]
+                report.table.add_record(row.of, [layer + 1, length, shares.puzzles, *chance, *share, row.models])
     report.remarks.append(
-        "even: the share if all cells had the same attention. The cells that determine a target are the other cells of the "
-        "rows and columns from which the task's rules deduce it."
+        "even: the share if all cells had the same attention. clues: if all cells with a symbol had the same and others "
+        "none. The cells that determine a target are the other cells of the rows and columns from which the task's rules "
+        "deduce it."
     )
     return report
 
