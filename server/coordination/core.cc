@@ -1,6 +1,7 @@
 #include "server/coordination/core.h"
 
 #include <algorithm>
+#include <future>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -320,14 +321,26 @@ void Core::EndEarlier(std::vector<SweepRecord> left) {
 
 void Core::Submit(std::shared_ptr<Submission> submission, Done<v1::CreateExperimentResponse> done) {
   using Response = std::optional<v1::CreateExperimentResponse>;
-  const int64_t bytes = submission->bytes();
-  loop_.Post<Response>([this, submission] { return submissions().Create(*submission); },
-                       [this, submission, done](absl::StatusOr<Response> response) {
-                         if (!response.ok()) return done(response.status());
-                         if (!response->has_value()) return Submit(submission, done);
-                         done(**std::move(response));
-                       },
-                       bytes);
+  const auto post = [this, submission](Done<Response> answer) {
+    loop_.Post<Response>([this, submission] { return submissions().Create(*submission); },
+                         std::move(answer), submission->bytes());
+  };
+  const Done<Response> answer = [submission, done](absl::StatusOr<Response> response) {
+    submission->copies.reset();  // other threads may still hold the submission
+    if (!response.ok()) return done(response.status());
+    done(**std::move(response));
+  };
+  if (!submission->NeedsCopies()) return post(answer);
+  // This thread waits for the store, so that the loop does not. Submissions that wait are as few as
+  // the callers' threads.
+  std::promise<absl::StatusOr<Response>> announced;
+  post([&announced](absl::StatusOr<Response> response) {
+    announced.set_value(std::move(response));
+  });
+  absl::StatusOr<Response> response = announced.get_future().get();
+  if (!response.ok() || response->has_value()) return answer(std::move(response));
+  submission->copied = submissions().CopyFiles(*submission);
+  post(answer);
 }
 
 Statistics Core::GetStatistics() {

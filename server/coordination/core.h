@@ -126,9 +126,9 @@ class Core {
   absl::Status DescribeHolder(absl::string_view text) { return lock_->Describe(text); }
 
   CommandLoop& loop() { return loop_; }
-  // Creates the experiment of a submission.
+  // Creates the experiment of a submission. Blocks while its files are copied.
   void Submit(std::shared_ptr<Submission> submission, Done<v1::CreateExperimentResponse> done);
-  // Called by commands on the loop. Submissions' Prepare functions may be called on any thread.
+  // Called by commands on the loop, except for the functions that may be called on any thread.
   Submissions& submissions() { return engine_.submissions; }
   Experiments& experiments() { return engine_.experiments; }
   EventIntake& intake() { return engine_.events; }

@@ -52,6 +52,19 @@ class CoreEvaluationTest : public testing::Test {
     return response->experiment().name() + "/trials/" + response->trial_ids(0);
   }
   bool Train() { return coordinator_.Complete(coordinator_.Acquire("w"), 0, 30, {1}); }
+  Submission Prepare() { return *coordinator_->submissions().PrepareEvaluation(request_); }
+  // One of a submission's two transactions.
+  absl::StatusOr<std::optional<v1::CreateExperimentResponse>> Create(Submission& submission) {
+    using Response = std::optional<v1::CreateExperimentResponse>;
+    std::promise<absl::StatusOr<Response>> created;
+    coordinator_->loop().Post<Response>(
+        [&] { return coordinator_->submissions().Create(submission); },
+        [&](absl::StatusOr<Response> response) { created.set_value(std::move(response)); });
+    return created.get_future().get();
+  }
+  void Copy(Submission& submission) {
+    submission.copied = coordinator_->submissions().CopyFiles(submission);
+  }
 
   TestCoordinator coordinator_;
   std::string source_;
@@ -163,21 +176,51 @@ TEST_F(CoreEvaluationTest, DamagedModelIsRefusedAndLeavesNoFiles) {
 // The copies come before the commit that names them.
 TEST_F(CoreEvaluationTest, CopiesStayUntilTheirSubmissionEnds) {
   ASSERT_TRUE(Train());
-  auto submission =
-      std::make_unique<Submission>(*coordinator_->submissions().PrepareEvaluation(request_));
-  using Response = std::optional<v1::CreateExperimentResponse>;
-  std::promise<absl::StatusOr<Response>> announced;
-  coordinator_->loop().Post<Response>(
-      [&] { return coordinator_->submissions().Create(*submission); },
-      [&](absl::StatusOr<Response> response) { announced.set_value(std::move(response)); });
-  EXPECT_FALSE(announced.get_future().get()->has_value());
+  auto submission = std::make_unique<Submission>(Prepare());
+  EXPECT_FALSE(Create(*submission)->has_value());
+  Copy(*submission);
+  EXPECT_EQ(submission->copied, absl::OkStatus());
   const std::string copies = coordinator_.data_dir() + "/artifacts/sort_evaluation-1";
-  std::filesystem::create_directories(copies + "/lr0-seed3");
   coordinator_->sweeper().Flush();
   EXPECT_TRUE(std::filesystem::exists(copies));
   submission.reset();  // it failed
   coordinator_->sweeper().Flush();
   EXPECT_FALSE(std::filesystem::exists(copies));
+}
+
+TEST_F(CoreEvaluationTest, SourceIsLookedUpAgainAfterTheCopy) {
+  ASSERT_TRUE(Train());
+  Submission replaced = Prepare();
+  EXPECT_FALSE(Create(replaced)->has_value());
+  Copy(replaced);
+  replaced.model->artifact.sha256 = platform::Sha256Hex("another model");
+  EXPECT_EQ(Create(replaced).status().code(), absl::StatusCode::kAborted);
+
+  Submission deleted = Prepare();
+  EXPECT_FALSE(Create(deleted)->has_value());
+  ASSERT_EQ(coordinator_.Delete("experiments/sort-1"), absl::OkStatus());
+  coordinator_->sweeper().Flush();
+  Copy(deleted);
+  EXPECT_EQ(deleted.copied.code(), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(Create(deleted).status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST_F(CoreEvaluationTest, CallsRepeatedDuringTheCopyCreateOneExperiment) {
+  ASSERT_TRUE(Train());
+  request_.set_request_id("id");
+  Submission first = Prepare();
+  Submission second = Prepare();
+  for (Submission* submission : {&first, &second}) {
+    EXPECT_FALSE(Create(*submission)->has_value());
+    Copy(*submission);
+  }
+  second.copied = absl::UnavailableError("the store is away");
+  const auto created = Create(first);
+  ASSERT_TRUE(created.ok()) << created.status();
+  EXPECT_EQ((*created)->experiment().name(), "experiments/sort_evaluation-1");
+  const auto repeated = Create(second);
+  ASSERT_TRUE(repeated.ok()) << repeated.status();
+  EXPECT_EQ((*repeated)->experiment().name(), "experiments/sort_evaluation-1");
 }
 
 TEST_F(CoreEvaluationTest, RepeatedRequestNeedsNoTrial) {
@@ -249,7 +292,6 @@ TEST_F(SmallStoreEvaluationTest, FailedCommitDeletesTheCopy) {
     }
     ++refused;
     EXPECT_EQ(created.status().code(), absl::StatusCode::kUnavailable);
-    coordinator_->loop().Flush();  // the submission is gone
     coordinator_->sweeper().Flush();
     EXPECT_EQ(*platform::ListDirectory(coordinator_.data_dir() + "/artifacts"),
               std::vector<std::string>{"sort-1"});

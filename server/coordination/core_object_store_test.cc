@@ -62,6 +62,16 @@ class CoreObjectStoreTest : public CoreHousekeepingTest {
                      .body = bytes});
     return response.ok() ? response->status : 0;
   }
+  // Trains a trial. Returns a request that evaluates it.
+  v1::EvaluateTrialRequest TrainedTrial() {
+    v1::EvaluateTrialRequest request;
+    request.set_trial(Create("weights") + "/trials/lr0-seed0");
+    request.mutable_evaluation()->add_lengths(9);
+    const v1::Lease lease = coordinator_.Acquire("w");
+    Train(lease);
+    End(lease, v1::Outcome::COMPLETED);
+    return request;
+  }
   std::unique_ptr<S3Client> Client(const std::string& place) {
     return OpenS3(place, fake_.options()).value();
   }
@@ -191,6 +201,40 @@ TEST_F(CoreObjectStoreTest, HangingStoreDoesNotStopHeartbeats) {
   const auto put = signing.get();
   ASSERT_TRUE(put.ok()) << put.status();
   EXPECT_FALSE(put->stored());
+}
+
+TEST_F(CoreObjectStoreTest, HangingCopyDoesNotStopHeartbeats) {
+  const v1::EvaluateTrialRequest request = TrainedTrial();
+  Create("weights");
+  const v1::Lease lease = coordinator_.Acquire("w");
+  fake_.Set("hang", "sort_evaluation");
+  auto evaluation = std::async(std::launch::async, [&] { return coordinator_.Evaluate(request); });
+  EXPECT_TRUE(fake_.AwaitMoreRequests("sort_evaluation", 0));
+  const absl::Time start = absl::Now();
+  EXPECT_TRUE(coordinator_.Heartbeat("w", {lease}).ok());
+  Create("weights");
+  EXPECT_LT(absl::Now() - start, absl::Seconds(3));
+  EXPECT_EQ(evaluation.wait_for(std::chrono::seconds(0)), std::future_status::timeout);
+  // The store ends the request without an answer, and libcurl may send it again.
+  fake_.Set("hang", "");
+  const absl::Status ended = evaluation.get().status();
+  EXPECT_TRUE(ended.ok() || absl::IsUnavailable(ended)) << ended;
+  EXPECT_TRUE(coordinator_.Evaluate(request).ok());
+}
+
+TEST_F(CoreObjectStoreTest, ServerStopsWhileACopyHangs) {
+  const v1::EvaluateTrialRequest request = TrainedTrial();
+  fake_.Set("hang", "sort_evaluation");
+  auto evaluation = std::async(std::launch::async, [&] { return coordinator_.Evaluate(request); });
+  ASSERT_TRUE(fake_.AwaitMoreRequests("sort_evaluation", 0));
+  const absl::Time start = absl::Now();
+  coordinator_->Stop();
+  coordinator_->Interrupt();
+  EXPECT_TRUE(absl::IsUnavailable(evaluation.get().status()));
+  EXPECT_LT(absl::Now() - start, absl::Seconds(5));
+  fake_.Set("hang", "");
+  Reopen();
+  EXPECT_TRUE(coordinator_.Evaluate(request).ok());
 }
 
 }  // namespace

@@ -96,6 +96,11 @@ v1::CreateExperimentResponse MakeResponse(const ExperimentRecord& record,
 
 }  // namespace
 
+bool Submission::NeedsCopies() const {
+  return !grid.specification.evaluated_trial().empty() ||
+         !specification::DataFilesOf(grid.specification).empty();
+}
+
 Submissions::Submissions(GridResolver resolve, int64_t max_unended_trials, BytesCheck check_bytes,
                          Storage& storage, ArtifactStore& artifacts, Ledger& ledger)
     : resolve_(std::move(resolve)),
@@ -239,8 +244,7 @@ absl::StatusOr<Submission> Submissions::PrepareEvaluation(
   record.specification = submission.grid.specification.SerializeAsString();
   record.retention = RetentionOf(submission.grid.specification);
 
-  // Create copies only files that are intact. Verifying them here keeps the reading off the command
-  // loop, which then finds the result cached.
+  // CopyFiles copies no file that is known to be damaged. This reads those not verified before.
   ASSIGN_OR_RETURN(const auto checkpoints,
                    reader->NewestEvents(trial.key, v1::Event::kCheckpoint, 1));
   int64_t bytes = DataBytes(submission.grid.specification);
@@ -367,8 +371,8 @@ absl::Status Submissions::AnnounceCopies(Submission& submission) {
   return store_.InsertSweep({.experiment = record.id});
 }
 
-absl::Status Submissions::CopyFiles(const std::optional<StoredModel>& model,
-                                    const Submission& submission) {
+absl::Status Submissions::CopyFiles(const Submission& submission) const {
+  const std::optional<StoredModel>& model = submission.model;
   const specification::Grid& grid = submission.grid;
   const std::string& id = submission.experiment.id;
   if (model.has_value()) {
@@ -419,13 +423,17 @@ absl::StatusOr<std::optional<v1::CreateExperimentResponse>> Submissions::Create(
   }
   RETURN_IF_ERROR(CheckQuota(record.owner, added));
   RETURN_IF_ERROR(submission.room);
-  const bool copies = model.has_value() || !specification::DataFilesOf(specification).empty();
-  if (copies && record.id.empty()) {
+  if (submission.NeedsCopies() && record.id.empty()) {
+    submission.model = std::move(model);
     RETURN_IF_ERROR(AnnounceCopies(submission));
     LENGTHWISE_FAILPOINT("engine.evaluation.create");
     return std::nullopt;
   }
-  RETURN_IF_ERROR(CopyFiles(model, submission));
+  if (model.has_value() && model->artifact != submission.model->artifact) {
+    return absl::AbortedError(
+        absl::StrCat(evaluated, " got another model while this one was copied; evaluate it again"));
+  }
+  RETURN_IF_ERROR(submission.copied);
   RETURN_IF_ERROR(store_.InsertExperiment(record));
   RETURN_IF_ERROR(InsertTrials(
       record, submission.grid.trials, 0, {},

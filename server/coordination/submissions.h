@@ -3,7 +3,8 @@
 //
 // Each takes two steps. Prepare... runs on any thread: it reads committed state and resolves the
 // specification into a grid, which is slow. The second step runs on the command loop: it checks
-// that nothing has changed in between, and inserts.
+// that nothing has changed in between, and inserts. Files are copied on the first thread, between
+// two calls of Create.
 #ifndef LENGTHWISE_SERVER_COORDINATION_SUBMISSIONS_H_
 #define LENGTHWISE_SERVER_COORDINATION_SUBMISSIONS_H_
 
@@ -47,12 +48,18 @@ struct Submission {
   // (CreateExperimentRequest.resume).
   std::string resumed;
   std::string repeats;
-  // Keeps the files that are copied for the experiment. The last copy of the submission to be
-  // destroyed releases them: if there is no experiment then, the sweeper deletes them.
+  // The model that the experiment evaluates, if any, as the first Create found it.
+  std::optional<StoredModel> model;
+  // Keeps the files that are copied for the experiment. Once it is released, the sweeper deletes
+  // them if there is no experiment.
   std::shared_ptr<NameLocks::Lock> copies;
+  // Result of CopyFiles.
+  absl::Status copied;
 
   // Approximate memory held while queued, in bytes.
   int64_t bytes() const { return static_cast<int64_t>(grid.trials.size() * sizeof(TrialRecord)); }
+  // True if the experiment evaluates a model or has files of examples.
+  bool NeedsCopies() const;
 };
 
 // Resolved trials that wait to be added to an experiment.
@@ -67,8 +74,8 @@ struct Extension {
   int64_t bytes() const { return static_cast<int64_t>(added.size() * sizeof(TrialRecord)); }
 };
 
-// The Prepare functions are thread-safe; the others belong to the command loop. Errors are those
-// that the rpcs document.
+// The Prepare functions and CopyFiles are thread-safe; the others belong to the command loop.
+// Errors are those that the rpcs document.
 class Submissions {
  public:
   // All references must outlive it. `max_unended_trials` is the maximum number of queued and
@@ -84,8 +91,12 @@ class Submissions {
 
   // A submission that needs copies of files takes two transactions, of one call each
   // (Core::Submit). nullopt after the first, which ensures that the copies are swept if the
-  // submission fails or the server dies.
+  // submission fails or the server dies. `copied` is set in between: the second returns its error,
+  // unless the request is a repetition or the evaluated trial is gone.
   absl::StatusOr<std::optional<v1::CreateExperimentResponse>> Create(Submission& submission);
+  // Gives the experiment the model that it evaluates, if any, and the files of examples that its
+  // tasks name, durably. Blocks while the store does not answer.
+  absl::Status CopyFiles(const Submission& submission) const;
   // ABORTED if another extension was applied since it was prepared. Prepare it again then, which
   // takes too long for the loop.
   absl::StatusOr<v1::ExtendExperimentResponse> Extend(const Extension& extension);
@@ -110,9 +121,6 @@ class Submissions {
                             absl::string_view reason);
   // Reserves the experiment's id and announces copies to the sweeper.
   absl::Status AnnounceCopies(Submission& submission);
-  // Gives an experiment the model that it evaluates, if any, and the files of examples that its
-  // tasks name, durably: before the commit that refers to them.
-  absl::Status CopyFiles(const std::optional<StoredModel>& model, const Submission& submission);
   // The checkpoint of a trial that succeeded. NOT_FOUND, FAILED_PRECONDITION.
   absl::StatusOr<StoredModel> FindModel(absl::string_view trial_name);
 

@@ -206,8 +206,8 @@ class ArtifactStore {
   // object store may list an object late. NOT_FOUND.
   virtual absl::Status Find(const ArtifactId& id) { return VerifyQuickly(id, 0, 0); }
 
-  // Gives another trial the artifact, durably. Deleting either keeps the other. The command loop
-  // makes this call: it waits for the place at most a few seconds. NOT_FOUND; DATA_LOSS.
+  // Gives another trial the artifact, durably. Deleting either keeps the other. NOT_FOUND;
+  // DATA_LOSS.
   virtual absl::Status Copy(const ArtifactId& from, const std::string& experiment,
                             const std::string& trial) = 0;
 

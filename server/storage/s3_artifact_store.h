@@ -9,8 +9,7 @@
 // compares its bytes with the checksum that is signed and refuses to replace it; a store that does
 // not is refused at start. An object counts as stored once the server has asked the store for it
 // (SignPut). The server keeps a list of all objects in memory, read at start, so that the command
-// loop does not wait for the store, except to copy a model that is to be evaluated. Whoever deletes
-// waits for the store.
+// loop never waits for the store. Whoever copies or deletes does.
 #ifndef LENGTHWISE_SERVER_STORAGE_S3_ARTIFACT_STORE_H_
 #define LENGTHWISE_SERVER_STORAGE_S3_ARTIFACT_STORE_H_
 
@@ -53,8 +52,7 @@ class S3ArtifactStore : public ArtifactStore {
     bool has_checkpoints = false;
     // Life of the URLs for workers.
     absl::Duration url_life = absl::Hours(1);
-    // Longest wait for a copy. The command loop waits as long, so it is well below a lease's
-    // duration.
+    // Longest wait for a copy, which holds one of the threads for users' transfers.
     absl::Duration copy_timeout = absl::Seconds(10);
   };
   // Tests, marks and lists the store. `files` holds the files of examples. FAILED_PRECONDITION if
@@ -80,7 +78,7 @@ class S3ArtifactStore : public ArtifactStore {
   absl::Status VerifyQuickly(const ArtifactId& id, int64_t size_bytes, int64_t most_bytes) override;
   // Asks the store. Reads nothing.
   absl::Status Find(const ArtifactId& id) override;
-  // Not quick: the store copies the object. UNAVAILABLE after `copy_timeout`.
+  // The store copies the object. UNAVAILABLE after `copy_timeout`.
   absl::Status Copy(const ArtifactId& from, const std::string& experiment,
                     const std::string& trial) override;
   // The reader compares the checksum, and ends with DATA_LOSS for damaged bytes. The artifact then

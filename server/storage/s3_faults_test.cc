@@ -179,7 +179,7 @@ TEST_F(S3FaultsTest, CopyThatFailsWithinASuccessIsNoCopy) {
   EXPECT_EQ(Read(copy), absl::OkStatus());
 }
 
-// The command loop waits for a copy, and all workers' heartbeats for the loop.
+// Users' transfers wait for its thread.
 TEST_F(S3FaultsTest, CopyEndsWhenTheStoreHangs) {
   ASSERT_EQ(Store(IdOfModel(kModel), kModel), absl::OkStatus());
   fake_.Set("hang", "sorting-2");
