@@ -334,7 +334,7 @@ def compare(
             if value.trials > 0:
                 labels.setdefault((r, c), []).append((cell.learning_rate, cell.encoding, cell.network, cell.task))
         trials = cell.trials
-        unended = trials.queued + trials.running + trials.failed + trials.cancelled
+        unended = queries.unended_trials(trials) + trials.failed + trials.cancelled
         comparison.places.update(places)
         if trials.succeeded:
             finished.update(places)

@@ -64,6 +64,10 @@ def summary(connection: Connection, experiment: str, with_lengths: bool = False,
     return connection.call(request, Summary)
 
 
+def unended_trials(counts: experiment_service_pb2.TrialCounts) -> int:
+    return counts.queued + counts.running
+
+
 def rank(score: float, loss: float, rate: float = 0) -> Rank:
     """By the rule of Evaluation.select: the highest score, then the lowest loss, then the lowest learning rate."""
     return score, -math.inf if math.isnan(loss) else -loss, -rate

@@ -226,7 +226,7 @@ def _facts(data: ReportData) -> dict[str, str]:
 
 
 def _missing(counts: experiment_service_pb2.TrialCounts) -> str:
-    missing = counts.queued + counts.running + counts.failed + counts.cancelled
+    missing = queries.unended_trials(counts) + counts.failed + counts.cancelled
     if missing == 0:
         return ""
     return f"{counted(missing, 'trial that has not succeeded is', 'trials that have not succeeded are')} not in it."
