@@ -94,8 +94,8 @@ def unseen_of(groups: Iterable[TrialGroup], lengths: str = "lengths not seen in 
 
 
 def choice_of(groups: Iterable[TrialGroup], is_median: bool = False, during_training: bool = False) -> str:
-    """ "the highest mean accuracy on lengths seen in training": by what rates and seeds are chosen. `during_training`: at the
-    last evaluation during training, which has no validation sequences.
+    """ "the highest mean accuracy on lengths seen in training": by what rates and seeds are chosen. `during_training`: at
+    the last evaluation during training, which has no validation sequences.
     """
     groups = list(groups)
     trials = [(group.experiment, group.trials[0]) for group in groups if group.trials]
