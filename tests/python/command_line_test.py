@@ -196,9 +196,12 @@ class CommandLineTest(unittest.TestCase):
         markdown = self.output("results", "tiny-1", "--output", "markdown")
         self.assertTrue(markdown.startswith("| encoding | trials |"), markdown)
         self.assertIn("\n| sin\\_cos | 2 |", markdown)
+        caption = r"\n\nToken accuracy by input length, per cent .*\. Random guess: 20 %"
+        self.assertRegex(markdown, caption)
         latex = self.output("results", "tiny-1", "--output", "latex")
         self.assertTrue(latex.startswith("% \\usepackage{booktabs}\n\\begin{tabular}{lr"), latex)
         self.assertIn("\nsin\\_cos & 2 & ", latex)
+        self.assertRegex(latex, caption.replace(" %", r" \\%"))
 
     def test_all_tables_of_its_paper_are_compared(self):
         text = self.output("results", "tiny", "--compare", "all")
