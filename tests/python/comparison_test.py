@@ -158,6 +158,8 @@ class CellsTest(unittest.TestCase):
         self.add("even_pairs", "none", 3, 0.6, 0.7)
         self.add("bucket_sort", "none", 2, 0.6, 0.7)
         found = self.beside(self.table(lengths=(100, 0)), {(0, 100): SeedStatistic(trials=3, max=0.25)})
+        chosen = "; the trial that is best at that length, or the trial that is best on unseen lengths, as in the paper; "
+        self.assertIn(chosen, " ".join(display.remarks(found, "*", False)))
         self.assertEqual(found.cells[0][0].measured.value, 25)
         self.assertIsNone(found.cells[1][0].measured, "not evaluated there")
         self.assertEqual([row[0].finished for row in found.cells], [True, True])
