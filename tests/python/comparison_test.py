@@ -154,6 +154,17 @@ class CellsTest(unittest.TestCase):
         self.assertTrue(random.best_measured)
         self.assertTrue(random.best_published)
 
+    def test_losses_and_rates_of_the_summary_decide_between_equal_scores(self):
+        for rate, unseen, loss in ((0.01, 0.4, 0.1), (0.001, 0.6, 0.1), (0.0001, 0.8, 0.2)):
+            cell = self.add("even_pairs", "none", 2, unseen, 0.9)
+            cell.learning_rate, cell.best_unseen_accuracy = rate, unseen
+            cell.selection.trials, cell.selection.mean, cell.selection.max = 2, 1, 1
+            cell.selection_loss = cell.best_loss = loss
+        for statistic in (Statistic.MEAN_AT_BEST_RATE, Statistic.MAXIMUM):
+            table = self.table(statistics=(statistic, statistic))
+            seen = comparison.compare(table, self.specification, self.paper, self.summary, select="seen").cells[0][0]
+            self.assertAlmostEqual(seen.measured.value, 60)
+
     def test_column_takes_the_accuracy_at_its_length(self):
         self.add("even_pairs", "none", 3, 0.6, 0.7)
         self.add("bucket_sort", "none", 2, 0.6, 0.7)
