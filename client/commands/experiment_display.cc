@@ -337,6 +337,18 @@ absl::Status PrintResults(Program& program, Connection& connection,
                                         : " are not in the table: they have")
         << " not succeeded.\n";
   }
+  const bool unchosen = absl::c_any_of(summary.rows, [](const AccuracyRow& row) {
+    return row.trials().succeeded() > 1 && row.best_trial().empty() &&
+           row.seen_accuracy().trials() == 0 && row.unseen_accuracy().trials() > 0;
+  });
+  if (unchosen) {
+    out << "\n"
+        << program.Wrapped(
+               "Nothing chooses between learning rates or seeds: no evaluated length counts as "
+               "seen. Give evaluation.validation or a seen length in the specification, or choose "
+               "by the unseen lengths themselves: --select unseen")
+        << "\n";
+  }
   return absl::OkStatus();
 }
 

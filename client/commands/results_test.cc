@@ -10,6 +10,7 @@ namespace lengthwise::client {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 // A stand-in for Python prints its arguments.
 class PythonCommandsTest : public CommandsTest {
@@ -57,6 +58,25 @@ TEST_F(PythonCommandsTest, MissingEnvironmentGivesOneLineOfAdvice) {
   EXPECT_THAT(err_, HasSubstr("cannot execute /nowhere/python"));
   EXPECT_THAT(err_, HasSubstr("run deploy/install.sh\n"));
   EXPECT_EQ(std::count(err_.begin(), err_.end(), '\n'), 1);
+}
+
+TEST_F(CommandsTest, ResultsSayThatNothingChooses) {
+  RealServer& real = server_.real();
+  real.Submit("e", {"none"});
+  real.Train("w", 1, {0.5, 0.5, 0.25, 0.25});
+  EXPECT_EQ(Run({"results", "e-1"}), kSuccess) << err_;
+  EXPECT_THAT(out_, Not(HasSubstr("Nothing chooses")));
+  // Two seeds, and no evaluated length was seen.
+  server_.Edit<v1::SummarizeExperimentResponse>(
+      "SummarizeExperiment", [](v1::SummarizeExperimentResponse& summary) {
+        v1::SummarizeExperimentResponse::Cell& cell = *summary.mutable_cells(0);
+        cell.mutable_trials()->set_succeeded(2);
+        cell.clear_best_trial();
+        cell.clear_seen_accuracy();
+      });
+  EXPECT_EQ(Run({"results", "e-1"}), kSuccess) << err_;
+  EXPECT_THAT(out_, HasSubstr("\nNothing chooses between learning rates or seeds: no evaluated "
+                              "length counts as seen. Give evaluation.validation "));
 }
 
 TEST_F(CommandsTest, EvaluatesAStoredModel) {

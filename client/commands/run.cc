@@ -50,7 +50,7 @@ struct Found {
 // Returns an interrupted experiment of the same specification, or a new one.
 absl::StatusOr<Found> FindOrCreate(Connection& connection, const ResolvedFile& read, bool fresh) {
   v1::CreateExperimentRequest request;
-  *request.mutable_specification() = read.grid.specification;
+  SetSpecification(read, request);
   request.set_owner(connection.DefaultOwner());
   request.set_resume(!fresh);
   ASSIGN_OR_RETURN(auto created, CreateExperiment(connection, request, read.examples.files));

@@ -138,6 +138,14 @@ absl::StatusOr<ResolvedFile> ResolveFile(const std::string& path) {
                    absl::StrReplaceAll(grid.status().message(), {{"\n", "\n  "}})));
 }
 
+void SetSpecification(const ResolvedFile& read, v1::CreateExperimentRequest& request) {
+  if (read.examples.files.empty()) {
+    *request.mutable_specification_text() = read.text;
+  } else {
+    *request.mutable_specification() = read.grid.specification;
+  }
+}
+
 std::string DescribeGrid(const specification::Grid& grid) {
   std::set<std::string> packs;
   for (const specification::GridTrial& trial : grid.trials) packs.insert(trial.pack->key);

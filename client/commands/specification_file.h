@@ -54,14 +54,16 @@ AttachedExamples AttachExamples(const std::string& specification_path,
 struct ResolvedFile {
   v1::SpecificationText text;
   specification::Grid grid;
-  // Example files of its tasks. If there are any, the server is given the grid's specification
-  // instead of the text.
+  // Example files of its tasks.
   AttachedExamples examples;
 };
 
 // Reads it (ReadSpecification) and resolves it as the server would, with the example files that it
 // names. INVALID_ARGUMENT has a first line "PATH is not valid:" and a line for each problem.
 absl::StatusOr<ResolvedFile> ResolveFile(const std::string& path);
+
+// Sets the request's specification: the text, or the message if it names files.
+void SetSpecification(const ResolvedFile& read, v1::CreateExperimentRequest& request);
 
 // "2 trials in 2 packs".
 std::string DescribeGrid(const specification::Grid& grid);

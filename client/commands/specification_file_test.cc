@@ -65,6 +65,19 @@ TEST(ReadySpecificationTest, MissingTargetOfALinkIsNotSuggested) {
   std::filesystem::remove(link);
 }
 
+TEST_F(ExampleFilesTest, TextIsSentUnlessItNamesFiles) {
+  v1::CreateExperimentRequest request;
+  const auto plain = ResolveFile(File("plain.yaml", kSpecification));
+  ASSERT_TRUE(plain.ok()) << plain.status();
+  SetSpecification(*plain, request);
+  EXPECT_EQ(request.specification_text().text(), kSpecification);
+  const auto with_files = ResolveFile(Specification(kFiles));
+  ASSERT_TRUE(with_files.ok()) << with_files.status();
+  SetSpecification(*with_files, request);
+  EXPECT_FALSE(request.has_specification_text());
+  EXPECT_EQ(request.specification().tasks(0).label(), "my_task");
+}
+
 TEST_F(ExampleFilesTest, ValidateSummarizesTheFiles) {
   ASSERT_EQ(Run({"validate", Specification(kFiles)}), 0) << err_;
   EXPECT_THAT(out_, AllOf(HasSubstr("1 trial in 1 pack"),

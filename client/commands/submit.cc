@@ -59,11 +59,7 @@ absl::StatusOr<int> Submit(Program& program, const SubmitOptions& options) {
   // Makes the call idempotent, so that it can be repeated when its answer is lost.
   request.set_request_id(options.request_id.empty() ? RandomRequestId() : options.request_id);
   request.set_owner(options.owner.empty() ? connection->DefaultOwner() : options.owner);
-  if (resolved.examples.files.empty()) {
-    *request.mutable_specification_text() = resolved.text;
-  } else {
-    *request.mutable_specification() = resolved.grid.specification;
-  }
+  SetSpecification(resolved, request);
   auto created = CreateExperiment(*connection, request, resolved.examples.files);
   if (absl::IsInvalidArgument(created.status()) &&
       absl::StrContains(created.status().message(), "unknown ")) {

@@ -42,7 +42,8 @@ print(results[columns].round(3).to_string(index=False))
 accuracies = experiment.accuracies()
 print(accuracies.pivot_table(index="encoding", columns="length", values="accuracy").round(2))
 
-# %% What the best model looks at, and its weights.
+# %% What the best model looks at, and its weights. Its encoding is chosen by the lengths that test it, so its accuracy
+# there is no estimate for other data.
 best = experiment.trial(results.sort_values("unseen_accuracy")["best_trial"].iloc[-1])
 (attention,) = best.attention_maps(length=10)
 print(f"{best.id}: attention {attention.probabilities.shape} (layers, heads, queries, keys)")

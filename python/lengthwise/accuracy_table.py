@@ -20,6 +20,12 @@ def rows_of(summary: Summary) -> list[Row]:
     return [cell for cell in summary.cells if cell.trials.succeeded]
 
 
+def caption_of(summary: Summary) -> str:
+    """ "Token accuracy by input length, per cent (...). Random guess: 20 % (bucket_sort)."."""
+    heading = summary.heading
+    return " ".join(filter(None, [f"{heading.caption}.", heading.random_guess]))
+
+
 def score_of(row: Row, side: str, by_loss: bool) -> float | None:
     """Over the "seen" or the "unseen" lengths: the mean accuracy, or the median over trials of mean losses; None without a
     trial.

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from lengthwise import protocol, published, queries
 from lengthwise._proto import event_pb2, experiment_service_pb2, specification_pb2
 from lengthwise.connection import Connection
-from lengthwise.errors import UsageError
+from lengthwise.errors import NothingChoosesError, UsageError
 from lengthwise.names import label, list_trials, short_name
 from lengthwise.published import PublishedColumn, PublishedGain, PublishedTable, PublishedValue, Quantity, Statistic
 from lengthwise.queries import Evaluation, Summary
@@ -35,6 +35,10 @@ class SeedStatistic:
     score: float = -math.inf
     best_score: float = -math.inf
     best: float | None = None
+    # What decides between equal scores: the losses of both, then the learning rate.
+    loss: float = 0
+    best_loss: float = 0
+    rate: float = 0
 
     def scaled(self, factor: float) -> SeedStatistic:
         return replace(
@@ -58,26 +62,34 @@ class Measurement:
 
 
 def aggregate(configurations: Sequence[SeedStatistic], statistic: Statistic, select: str = "") -> Measurement | None:
-    """One number of a cell's configurations; None while none has a trial. `select` "seen": chosen by their scores, and None
-    where they have no scores to choose by.
+    """One number of a cell's configurations; None while none has a trial. `select` "seen": chosen by their scores.
+    NothingChoosesError if they have none.
     """
     with_trials = [one for one in configurations if one.trials > 0]
     if not with_trials:
         return None
     trials = sum(one.trials for one in with_trials)
-    chooses = select == "seen" and statistic is not Statistic.MEAN_OF_ALL and len(with_trials) > 1
-    if chooses and all(one.score == -math.inf for one in with_trials):
-        return None
+    choices = trials if statistic is Statistic.MAXIMUM else len(with_trials)
+    by_scores = select == "seen" and statistic is not Statistic.MEAN_OF_ALL and choices > 1
+    if by_scores and all(one.score == -math.inf for one in with_trials):
+        raise NothingChoosesError
     if statistic is Statistic.MAXIMUM:
-        best = max(with_trials, key=lambda one: one.best_score if select == "seen" else one.max)
-        value = best.best if select == "seen" else best.max
+
+        def best_trial(one: SeedStatistic) -> queries.Rank:
+            return queries.rank(one.best_score if by_scores else one.max, one.best_loss, one.rate)
+
+        best = max(with_trials, key=best_trial)
+        value = best.best if by_scores else best.max
         return None if value is None else Measurement(value, None, trials)
-    if statistic is Statistic.MEAN_AT_BEST_RATE:
-        best = max(with_trials, key=lambda one: one.score if select == "seen" else one.mean)
-        return Measurement(best.mean, best.deviation if best.trials > 1 else None, best.trials)
-    if statistic is Statistic.MEDIAN:
-        lowest = min(with_trials, key=lambda one: -one.score if select == "seen" else one.mean)
-        return Measurement(lowest.mean, None, lowest.trials)
+    if statistic is not Statistic.MEAN_OF_ALL:
+        is_median = statistic is Statistic.MEDIAN
+
+        def configuration(one: SeedStatistic) -> queries.Rank:
+            own = -one.mean if is_median else one.mean
+            return queries.rank(one.score if by_scores else own, one.loss, one.rate)
+
+        best = max(with_trials, key=configuration)
+        return Measurement(best.mean, best.deviation if best.trials > 1 and not is_median else None, best.trials)
     mean = sum(one.mean * one.trials for one in with_trials) / trials
     if trials < 2:
         return Measurement(mean, None, trials)
@@ -309,13 +321,20 @@ def compare(
         for r, c in places:
             value = _value(index, cell, at_lengths or {}, table.quantity_of(r), table.columns[c]).scaled(factor)
             if cell.selection.trials > 0:
-                value = replace(value, score=cell.selection.mean, best_score=cell.selection.max)
+                value = replace(
+                    value,
+                    score=cell.selection.mean,
+                    best_score=cell.selection.max,
+                    loss=cell.selection_loss,
+                    best_loss=cell.best_loss,
+                )
+            value = replace(value, rate=cell.learning_rate)
             counted = max(counted, value.trials)
             values.setdefault((r, c), []).append(value)
             if value.trials > 0:
                 labels.setdefault((r, c), []).append((cell.learning_rate, cell.encoding, cell.network, cell.task))
         trials = cell.trials
-        unended = trials.queued + trials.running + trials.failed + trials.cancelled
+        unended = queries.unended_trials(trials) + trials.failed + trials.cancelled
         comparison.places.update(places)
         if trials.succeeded:
             finished.update(places)
@@ -382,6 +401,13 @@ def length_statistics(
     }
 
 
+def _summary(
+    connection: Connection, experiment: experiment_service_pb2.Experiment, with_lengths: bool, select: str
+) -> Summary:
+    # The losses of unseen lengths decide between equal values, by which the papers choose.
+    return queries.summary(connection, experiment.name, with_lengths, select or "unseen")
+
+
 def fetch_all(
     connection: Connection, experiment: experiment_service_pb2.Experiment, select: str = ""
 ) -> list[Comparison]:
@@ -389,11 +415,13 @@ def fetch_all(
     of_paper = [
         table for table in published.tables() if table.protocol.get("protocol") == experiment.specification.protocol
     ]
-    summary = queries.summary(connection, experiment.name, with_lengths=True, select=select) if of_paper else None
+    summary = _summary(connection, experiment, True, select) if of_paper else None
     found = []
     for table in of_paper:
         try:
             comparison = fetch(connection, experiment, table, summary, select)
+        except NothingChoosesError:
+            raise  # `select` was asked for
         except UsageError:
             continue  # nobody asked for this table, with which it cannot be compared
         if comparison.cells_run > 0:
@@ -414,9 +442,7 @@ def fetch(
     """
     paper = protocol.resolve_protocol(connection, table)
     if summary is None:
-        summary = queries.summary(
-            connection, experiment.name, with_lengths=table.quantity is Quantity.LOSS, select=select
-        )
+        summary = _summary(connection, experiment, table.quantity is Quantity.LOSS, select)
     at_lengths: dict[tuple[int, int], SeedStatistic] = {}
     if table.has_length_accuracies:
         trials = list_trials(connection, experiment.name)

@@ -7,7 +7,15 @@ from typing import TextIO
 
 from lengthwise.comparison import Comparison, ComparisonCell, Measurement, decimals
 from lengthwise.protocol import Difference, ProtocolComparison
-from lengthwise.published import CodeReading, PublishedTable, PublishedValue, Quantity, Statistic, Substitute
+from lengthwise.published import (
+    CodeReading,
+    PublishedColumn,
+    PublishedTable,
+    PublishedValue,
+    Quantity,
+    Statistic,
+    Substitute,
+)
 from lengthwise.rendering import (
     BOLD,
     DIM,
@@ -32,11 +40,14 @@ _COLUMNS = [
 ]  # fmt: skip
 
 
-def _statistic(comparison: Comparison, statistic: Statistic) -> str:
-    """What a cell has of its trials."""
-    varied = " and ".join(comparison.varied)
-    of_unseen = " on unseen lengths, as in the paper" if comparison.table.quantity is Quantity.UNSEEN_ACCURACY else ""
-    where = " on seen lengths" if comparison.select == "seen" else of_unseen
+def _statistic(comparison: Comparison, column: PublishedColumn) -> str:
+    """What a cell of the column has of its trials."""
+    varied, statistic = " and ".join(comparison.varied), column.statistic
+    where = ""
+    if comparison.select == "seen":
+        where = " on seen lengths"
+    elif comparison.table.quantity is Quantity.UNSEEN_ACCURACY:
+        where = " at that length" if column.length else " on unseen lengths, as in the paper"
     if statistic is Statistic.MAXIMUM:
         return f"the trial that is best{where}"
     if statistic is Statistic.MEDIAN:
@@ -156,7 +167,7 @@ def _what_is_measured(comparison: Comparison) -> str:
         )
     if table.quantity is Quantity.STEPS_PER_SECOND:
         value = f"steps per second of a trial's training ({_SHARED_TIME})"
-    statistics = list(dict.fromkeys(_statistic(comparison, column.statistic) for column in table.columns))
+    statistics = list(dict.fromkeys(_statistic(comparison, column) for column in table.columns))
     trials = [cell.measured.trials for row in comparison.cells for cell in row if cell.measured]
     least, most = min(trials), max(trials)
     per_cell = counted(most, "trial") if least == most else f"{least} to {counted(most, 'trial')}"

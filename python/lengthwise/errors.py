@@ -72,6 +72,16 @@ class UsageError(LengthwiseError):
     _CODE = grpc.StatusCode.INVALID_ARGUMENT
 
 
+class NothingChoosesError(UsageError):
+    """Several learning rates or seeds, and no score of the seen lengths. `how` says what gives one."""
+
+    def __init__(self, how: str = "give evaluation.validation or a seen length in the specification") -> None:
+        super().__init__(
+            f"nothing chooses between learning rates or seeds: no evaluated length counts as seen; {how}, or choose by the "
+            "unseen lengths themselves: --select unseen"
+        )
+
+
 def refused(message: str) -> LengthwiseError:
     """FAILED_PRECONDITION: something outside the call must change first. `message` says what."""
     return LengthwiseError(message, code=grpc.StatusCode.FAILED_PRECONDITION)

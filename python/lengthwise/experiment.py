@@ -152,7 +152,7 @@ class Experiment(Snapshot[experiment_service_pb2.Experiment]):
             return
         # In this order, because workers end after the last trial.
         trials = self._call("GetExperiment", experiment_service_pb2.Experiment).trials
-        if trials.queued + trials.running > 0:
+        if queries.unended_trials(trials) > 0:
             raise errors.refused(
                 f"trials of {self.id} are queued, and this private server has no workers for them; train them with "
                 f'lengthwise.run("{self.id}", data_dir="{self._connection.data_dir}")'

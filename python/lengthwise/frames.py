@@ -122,7 +122,7 @@ def _cell(cell: experiment_service_pb2.SummarizeExperimentResponse.Cell) -> dict
     counts = cell.trials
     row: dict[str, Any] = {name: getattr(cell, name) for name in ("task", "network", "encoding", "learning_rate")}
     row |= {name: getattr(counts, name) for name in ("succeeded", "failed", "cancelled")}
-    row["unended"] = counts.queued + counts.running
+    row["unended"] = queries.unended_trials(counts)
     for name in SUMMED_UP:
         one = getattr(cell, name)
         row[name] = one.mean if one.trials else None

@@ -17,6 +17,8 @@ Evaluation = experiment_service_pb2.QueryLengthAccuraciesResponse.Evaluation
 LossCurve = experiment_service_pb2.QueryLossCurvesResponse.Curve
 
 OfTrial = TypeVar("OfTrial", Evaluation, LossCurve)
+# Of a trial or a configuration: the highest is chosen.
+Rank = tuple[float, float, float]
 
 
 def check_columns(problem: str, *columns: Sized) -> None:
@@ -60,6 +62,15 @@ def summary(connection: Connection, experiment: str, with_lengths: bool = False,
         name=experiment, omit_lengths=not with_lengths, select=select
     )
     return connection.call(request, Summary)
+
+
+def unended_trials(counts: experiment_service_pb2.TrialCounts) -> int:
+    return counts.queued + counts.running
+
+
+def rank(score: float, loss: float, rate: float = 0) -> Rank:
+    """By the rule of Evaluation.select: the highest score, then the lowest loss, then the lowest learning rate."""
+    return score, -math.inf if math.isnan(loss) else -loss, -rate
 
 
 def length_accuracies(

@@ -88,7 +88,7 @@ class Snapshot(Generic[Message]):
         return frames.accuracies(self._connection, self.name, self._trials(), intervals)
 
     def answer_errors(self) -> pandas.DataFrame:
-        """Errors of text answers: a row for each trial and length, with wrong answers by place and by wrong digits."""
+        """Errors of text answers: a row for each trial and length, with wrong answers by place and by wrong symbols."""
         return frames.answer_errors(self._connection, self.name, self._trials())
 
     def losses(self, max_points: int = 1000) -> pandas.DataFrame:

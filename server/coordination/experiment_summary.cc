@@ -149,7 +149,8 @@ void ExperimentSummary::FillCell(const Cell& cell, absl::string_view select,
   answer.set_network(std::get<1>(cell.key));
   answer.set_encoding(std::get<2>(cell.key));
   answer.set_learning_rate(std::get<3>(cell.key));
-  std::vector<double> unseen, seen, training, seconds, rates, scores, unseen_losses, seen_losses;
+  std::vector<double> unseen, seen, training, seconds, rates, unseen_losses, seen_losses;
+  std::vector<double> scores, score_losses;
   const Member* best = nullptr;
   std::optional<SelectionScore> highest;
   for (const int32_t index : cell.members) {
@@ -177,6 +178,7 @@ void ExperimentSummary::FillCell(const Cell& cell, absl::string_view select,
         ScoreForSelection(by_unseen ? "unseen" : "seen", by_loss, evaluation);
     if (score.has_value()) {
       scores.push_back(score->score);
+      score_losses.push_back(score->loss);
       if (!highest.has_value() || IsBetter(*score, *highest)) {
         best = &member;
         highest = score;
@@ -193,6 +195,10 @@ void ExperimentSummary::FillCell(const Cell& cell, absl::string_view select,
   *answer.mutable_training_seconds() = SeedStatistic(seconds);
   *answer.mutable_steps_per_second() = SeedStatistic(rates);
   *answer.mutable_selection() = SeedStatistic(scores);
+  if (highest.has_value()) {
+    answer.set_selection_loss(Mean(score_losses));
+    answer.set_best_loss(highest->loss);
+  }
   if (best != nullptr) {
     answer.set_best_trial(best->trial.id);
     if (best->evaluation.has_unseen_accuracy()) {

@@ -162,7 +162,10 @@ TEST(ExperimentSummaryTest, LowerLossDecidesBetweenEqualAccuracies) {
     const double loss = index == 0 ? 2 : 1;
     summary.Succeed(index, AccuraciesOf({1, 1, 0.5}, {loss, loss, loss}), Trained(10, 1000));
   }
-  EXPECT_EQ(summary.Summarize().cells(0).best_trial(), "t1");
+  const Cell cell = summary.Summarize().cells(0);
+  EXPECT_EQ(cell.best_trial(), "t1");
+  EXPECT_EQ(cell.best_loss(), 1);
+  EXPECT_NEAR(cell.selection_loss(), 4.0 / 3, 1e-15);
 }
 
 TEST(ExperimentSummaryTest, NothingChoosesWithoutSeenLengths) {

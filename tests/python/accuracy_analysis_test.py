@@ -173,7 +173,10 @@ class SeedsTest(AnalysisTest):
         for name in DEFINITIONS["analyze"]["analyses"]:
             method, analysis = getattr(Analyses, name), getattr(report, name)
             self.assertEqual(method.__doc__, analysis.__doc__)
-            self.assertEqual(list(inspect.signature(method).parameters), list(inspect.signature(analysis).parameters))
+            parameters = [*inspect.signature(analysis).parameters, "select"]
+            self.assertEqual(list(inspect.signature(method).parameters), parameters)
+        with self.assertRaisesRegex(UsageError, "^select: got 'best', expected \"seen\" or \"unseen\"$"):
+            Analyses([]).noise(select="best")
         with self.assertRaisesRegex(UsageError, "^length: got 'x', expected a whole number$"):
             Analyses([]).t_test("ground", length="x")
 

@@ -94,6 +94,7 @@ class AttentionTest(AnalysisTest):
         text = " ".join(self.out.split())
         self.assertIn("layerwise_encoder (a-1): over 4 encodings, cosine and accuracy: Spearman's ρ = -1.00", text)
         self.assertIn("layerwise_encoder (b-1): over 4 encodings, cosine and accuracy: Spearman's ρ = 1.00", text)
+        self.assertIn("of freedom). Each has the learning rate with the highest mean accuracy on ", text)
 
     def test_damaged_map_is_reported(self):
         self.add([("ground", 1), ("other", 1)])

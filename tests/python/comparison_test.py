@@ -63,15 +63,32 @@ class SelectionTest(unittest.TestCase):
 
     def test_without_scores_of_seen_lengths_nothing_is_chosen(self):
         unseen_alone = [SeedStatistic(2, 40, 10, 50), SeedStatistic(2, 60, 10, 70)]
-        for statistic, value in (
-            (Statistic.MAXIMUM, None), (Statistic.MEAN_AT_BEST_RATE, None), (Statistic.MEDIAN, None),
-            (Statistic.MEAN_OF_ALL, 50),
-        ):  # fmt: skip
-            found = aggregate(unseen_alone, statistic, "seen")
-            self.assertEqual(found and found.value, value)
-        # The chosen trial was not evaluated at the table's length.
-        self.assertIsNone(aggregate([SeedStatistic(2, 40, 10, 50, 0.9, 0.95)], Statistic.MAXIMUM, "seen"))
+        for statistic in (Statistic.MAXIMUM, Statistic.MEAN_AT_BEST_RATE, Statistic.MEDIAN):
+            with self.assertRaisesRegex(UsageError, "evaluation.validation"):
+                aggregate(unseen_alone, statistic, "seen")
+        self.assertEqual(aggregate(unseen_alone, Statistic.MEAN_OF_ALL, "seen").value, 50)
+        # Several seeds of one rate.
         self.assertEqual(aggregate(unseen_alone[:1], Statistic.MEAN_AT_BEST_RATE, "seen").value, 40)
+        with self.assertRaises(UsageError):
+            aggregate(unseen_alone[:1], Statistic.MAXIMUM, "seen")
+        # There is no choice.
+        self.assertEqual(aggregate([SeedStatistic(1, 40, 0, 40)], Statistic.MAXIMUM, "seen").value, 40)
+
+    def test_chosen_trial_may_lack_the_tables_length(self):
+        self.assertIsNone(aggregate([SeedStatistic(2, 40, 10, 50, 0.9, 0.95)], Statistic.MAXIMUM, "seen"))
+
+    def test_lower_loss_and_then_lower_rate_decide_between_equal_scores(self):
+        def configuration(mean, loss, rate):
+            return SeedStatistic(
+                2, mean, 0, mean, score=1, best_score=1, best=mean, loss=loss, best_loss=loss, rate=rate
+            )
+
+        statistics = (Statistic.MAXIMUM, Statistic.MEAN_AT_BEST_RATE, Statistic.MEDIAN)
+        for losses, chosen in (((0.2, 0.1, 0.3), 60), ((0.1, 0.1, 0.1), 80), ((math.nan, 0.1, math.nan), 60)):
+            rates = zip((40, 60, 80), losses, (0.01, 0.001, 0.0001))
+            of_rates = [configuration(*one) for one in rates]
+            for statistic in statistics:
+                self.assertEqual(aggregate(of_rates, statistic, "seen").value, chosen)
 
 
 class CellsTest(unittest.TestCase):
@@ -137,10 +154,23 @@ class CellsTest(unittest.TestCase):
         self.assertTrue(random.best_measured)
         self.assertTrue(random.best_published)
 
+    def test_losses_and_rates_of_the_summary_decide_between_equal_scores(self):
+        for rate, unseen, loss in ((0.01, 0.4, 0.1), (0.001, 0.6, 0.1), (0.0001, 0.8, 0.2)):
+            cell = self.add("even_pairs", "none", 2, unseen, 0.9)
+            cell.learning_rate, cell.best_unseen_accuracy = rate, unseen
+            cell.selection.trials, cell.selection.mean, cell.selection.max = 2, 1, 1
+            cell.selection_loss = cell.best_loss = loss
+        for statistic in (Statistic.MEAN_AT_BEST_RATE, Statistic.MAXIMUM):
+            table = self.table(statistics=(statistic, statistic))
+            seen = comparison.compare(table, self.specification, self.paper, self.summary, select="seen").cells[0][0]
+            self.assertAlmostEqual(seen.measured.value, 60)
+
     def test_column_takes_the_accuracy_at_its_length(self):
         self.add("even_pairs", "none", 3, 0.6, 0.7)
         self.add("bucket_sort", "none", 2, 0.6, 0.7)
         found = self.beside(self.table(lengths=(100, 0)), {(0, 100): SeedStatistic(trials=3, max=0.25)})
+        chosen = "; the trial that is best at that length, or the trial that is best on unseen lengths, as in the paper; "
+        self.assertIn(chosen, " ".join(display.remarks(found, "*", False)))
         self.assertEqual(found.cells[0][0].measured.value, 25)
         self.assertIsNone(found.cells[1][0].measured, "not evaluated there")
         self.assertEqual([row[0].finished for row in found.cells], [True, True])

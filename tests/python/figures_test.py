@@ -66,6 +66,20 @@ class ChoiceTest(FigureCase):
         self.assertEqual(picture.panels[0].series[0].y[2], 0.01)
         self.assertIn("the highest mean accuracy on the validation sequences", picture.caption)
 
+    def test_evaluations_during_training_have_no_validation(self):
+        experiment = plotted()
+        for rate, seen, validated in ((0.1, 1.0, 0.4), (0.01, 0.5, 0.6)):
+            trial = make_trial("none", rate=rate)
+            trial.specification.evaluation.validation.lengths.append(1)
+            add(experiment, trial, [seen, seen, rate])
+            experiment.finals[-1].accuracies.validation_accuracy = validated
+            experiment.all_evaluations += [evaluation(trial, [1, 3], [seen, rate], 4, final=False), experiment.finals[-1]]
+        by_seen = "the highest mean accuracy on lengths seen in training at the last evaluation during training"
+        for name, first in (("accuracy_over_steps", 0.1), ("accuracy_over_epochs", 0.55)):
+            picture = self.figure(name, experiment)
+            self.assertEqual(picture.panels[-1].series[-1].y[0], first)
+            self.assertIn(by_seen, picture.caption)
+
     def test_nothing_chooses_without_seen_lengths(self):
         experiment = plotted()
         for rate in (0.1, 0.01):
@@ -77,6 +91,16 @@ class ChoiceTest(FigureCase):
         self.assertEqual(line.y, [0.1, 0.1])
         experiment.trials.pop()
         self.figure("accuracy_by_length", experiment)  # there is no choice
+
+    def test_nothing_chooses_without_seen_lengths_during_training(self):
+        experiment = plotted()
+        for rate in (0.1, 0.01):
+            trial = make_trial("none", rate=rate)
+            experiment.trials.append(trial)
+            experiment.all_evaluations.append(evaluation(trial, [3, 4], [rate, rate], final=False))
+        message = self.message("accuracy_over_steps", experiment)
+        self.assertIn("give a seen length in evaluation.interval_lengths", message)
+        self.assertNotIn("evaluation.validation", message)
 
 
 class LinesTest(FigureCase):

@@ -286,6 +286,21 @@ class ReportTest(TestOfHtml):
         )
         self.assert_has_not(html, "<figure>")
 
+    def test_site_says_why_a_figure_is_not_drawn(self):
+        data = make_data()
+        name = "experiments/e-1/trials/other"
+        data.plotted.trials.append(make_trial(name, event_pb2.SUCCEEDED))
+        data.plotted.trials[-1].specification.learning_rate = 0.01
+        data.plotted.all_evaluations.append(evaluation(name))
+        self.assertEqual(report.figure_files(data.plotted)[1], [])
+        for one in data.plotted.all_evaluations:
+            served.set_means(one.accuracies, seen_up_to=0)
+            one.accuracies.ClearField("seen_accuracy")
+        figures, undrawn = report.figure_files(data.plotted)
+        self.assertNotIn("accuracy_by_length", figures)
+        self.assertIn("Not drawn here: nothing chooses between learning rates or seeds", undrawn[0])
+        self.assertIn("give evaluation.validation", undrawn[0])
+
     def test_published_tables_stand_in_it(self):
         data = make_data()
         table = published.find("randomized_pe/table_1")

@@ -23,7 +23,7 @@ from lengthwise._proto import event_pb2, experiment_service_pb2, fleet_service_p
 from lengthwise.connection import is_loopback_host
 from lengthwise.web import access
 from lengthwise.web.live import Feed, Feeds
-from lengthwise.web.pages import Site, read_chart_files, refresh_pause
+from lengthwise.web.pages import Site, best_unseen_accuracy, read_chart_files, refresh_pause
 from lengthwise.web.source import Source
 from service import CLIENT, DEADLINE, ENVIRONMENT, SERVER, Numbers, lengthwise, specification
 
@@ -97,6 +97,33 @@ class WithExperiments(unittest.TestCase):
         cls.web = Web(["--server", cls.server.address])
         cls.addClassCleanup(cls.web.close)
         cls.views = ["/", "/workers", cls.path, cls.trial_path]
+
+
+class BestTest(unittest.TestCase):
+    """The column "best" of the experiments."""
+
+    def setUp(self):
+        self.summary = experiment_service_pb2.SummarizeExperimentResponse()
+
+    def add(self, unseen, score, loss=0.0, rate=0.001, task="bucket_sort"):
+        cell = self.summary.cells.add(task=task, learning_rate=rate, selection_loss=loss)
+        cell.selection.trials = cell.unseen_accuracy.trials = 1
+        cell.selection.mean, cell.unseen_accuracy.mean = score, unseen
+
+    def test_score_then_loss_then_rate_choose(self):
+        self.add(0.9, 0.5)
+        self.add(0.2, 1, loss=0.2)
+        self.assertEqual(best_unseen_accuracy(self.summary), 0.2)
+        self.add(0.3, 1, loss=0.1)
+        self.assertEqual(best_unseen_accuracy(self.summary), 0.3)
+        self.add(0.4, 1, loss=0.1, rate=0.0001)
+        self.assertEqual(best_unseen_accuracy(self.summary), 0.4)
+
+    def test_tasks_are_not_ranked_together(self):
+        self.add(0.5, 0.5)
+        self.add(0.2, 0.2, task="even_pairs")
+        self.assertIsNone(best_unseen_accuracy(self.summary))
+        self.assertIsNone(best_unseen_accuracy(experiment_service_pb2.SummarizeExperimentResponse()))
 
 
 class AccessTest(WithExperiments):

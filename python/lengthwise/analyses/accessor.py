@@ -10,7 +10,8 @@ from lengthwise.analyses import report
 from lengthwise.analyses.trial_sets import subject_of
 from lengthwise.arguments import check_arguments
 from lengthwise.commands import DEFINITIONS
-from lengthwise.plots.data import Plottable
+from lengthwise.plots.data import Plottable, read_with
+from lengthwise.plots.options import Options
 
 if TYPE_CHECKING:
     import pandas
@@ -21,6 +22,8 @@ class Analyses:
     each set of trials that differ only in their seeds, or several rows for such a set. `frame.attrs` has "caption" and
     "remarks", which explain the numbers and name the statistical test and its number of pairs. LengthwiseError says what to
     record if something is missing.
+
+    All take `select`, as figures do: choose learning rates by "seen" lengths or by "unseen" ones.
     """
 
     def __init__(self, experiments: Sequence[Plottable]) -> None:
@@ -32,14 +35,18 @@ class Analyses:
 
 
 def _method(analysis: Callable[..., report.AnalysisReport]) -> Callable[..., pandas.DataFrame]:
-    """Takes what the analysis does after its subject."""
+    """Takes what the analysis does after its subject, and `select`."""
 
     @functools.wraps(analysis)
-    def method(self: Analyses, *given: Any, **options: Any) -> pandas.DataFrame:
-        subject = subject_of([one._plotted() for one in self._experiments])
+    def method(self: Analyses, *given: Any, select: str = "", **options: Any) -> pandas.DataFrame:
+        subject = subject_of(read_with(self._experiments, Options(select=select).select))
         return analysis(subject, *given, **options).frame()
 
-    method.__signature__ = inspect.signature(analysis).replace(return_annotation="pandas.DataFrame")  # type: ignore[attr-defined]
+    signature = inspect.signature(analysis)
+    rule = inspect.Parameter("select", inspect.Parameter.KEYWORD_ONLY, default="", annotation="str")
+    method.__signature__ = signature.replace(  # type: ignore[attr-defined]
+        parameters=[*signature.parameters.values(), rule], return_annotation="pandas.DataFrame"
+    )
     return method
 
 

@@ -42,7 +42,9 @@ from lengthwise.analyses.table import (
 )
 from lengthwise.analyses.trial_sets import Subject, TrialSet, at_length
 from lengthwise.errors import UsageError
+from lengthwise.plots.groups import group_trials
 from lengthwise.plots.metrics import common
+from lengthwise.plots.panels import choice_of
 from lengthwise.plots.seen_lengths import SeenLengths, unseen_lengths
 from lengthwise.published import PublishedTable, PublishedValue, Quantity
 from lengthwise.rendering import counted, format_exact, format_integers
@@ -147,6 +149,9 @@ def correlation_remarks(subject: Subject, quantity: str, points: Mapping[TrialSe
     """
     sign, score = (-1, "loss") if subject.by_loss else (1, "accuracy")
     best = _best_points(subject, points)
+    choice = ""
+    if len({one.learning_rate for one in points}) > 1:
+        choice = f" Each has the learning rate with {choice_of(group_trials(subject.experiments), subject.by_loss)}."
     remarks = []
     for (task, network, training), of_encodings in best.items():
         values = [value for _, value in of_encodings.values()]
@@ -160,7 +165,7 @@ def correlation_remarks(subject: Subject, quantity: str, points: Mapping[TrialSe
         p = "< 0.001" if found.p_value < 0.001 else f"= {found.p_value:.3f}"
         remarks.append(
             f"{where} {found.n} encodings, {quantity} and {score}: Spearman's ρ = {found.coefficient:.2f}, p {p} "
-            f"(two-sided, Student's t with {found.n - 2} degree{'' if found.n == 3 else 's'} of freedom)."
+            f"(two-sided, Student's t with {found.n - 2} degree{'' if found.n == 3 else 's'} of freedom).{choice}"
         )
     return remarks
 

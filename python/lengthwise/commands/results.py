@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from lengthwise import published
 from lengthwise.command_line import SUCCESS, Output, connect
 from lengthwise.errors import UsageError
-from lengthwise.rendering import Column, Records, Table
+from lengthwise.rendering import Column, Records, Table, escape_latex, escape_markdown
 
 if TYPE_CHECKING:
     from lengthwise.comparison import Comparison
@@ -31,8 +31,11 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
         if not arguments.compare:
             summary = queries.summary(connection, experiment.name, with_lengths=True)
             # The program asks for no other kind.
-            document = accuracy_table.as_table(summary, output.width)
-            output.out.write(document.render_latex() if output.kind == "latex" else document.render_markdown())
+            document, caption = accuracy_table.as_table(summary, output.width), accuracy_table.caption_of(summary)
+            is_latex = output.kind == "latex"
+            output.out.write(document.render_latex() if is_latex else document.render_markdown())
+            if accuracy_table.rows_of(summary):
+                output.out.write(f"\n{escape_latex(caption) if is_latex else escape_markdown(caption)}\n")
             return SUCCESS
         if table is not None:
             found = [comparison.fetch(connection, experiment, table, select=arguments.select)]

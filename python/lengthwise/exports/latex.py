@@ -38,8 +38,7 @@ class LatexExporter(Exporter):
         # Without characters that could end a label or a comment, whatever the experiment's name is.
         label = re.sub(r"[^\w.-]", "-", name, flags=re.ASCII)
         table = accuracy_table.as_table(summary, _PAGE_COLUMNS).render_latex()
-        heading = summary.heading
-        caption = escape_latex(" ".join(filter(None, [f"{name}: {heading.caption}.", heading.random_guess])))
+        caption = escape_latex(f"{name}: {accuracy_table.caption_of(summary)}")
         text = (
             f"% {label}, by lengthwise export.\n\\begin{{table}}\n\\centering\n{table}"
             f"\\caption{{{caption}}}\n\\label{{tab:{label}}}\n\\end{{table}}\n"

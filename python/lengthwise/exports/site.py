@@ -84,7 +84,7 @@ class SiteExporter(CsvExporter):
         self._write_json("specification.json", as_dictionary(data.experiment.specification))
         # The same results give the same files.
         self.output.write("report.html", report.render(data, dated=False))
-        figures = report.figure_files(data.plotted)
+        figures, undrawn = report.figure_files(data.plotted)
         for name, (picture, numbers) in figures.items():
             self.output.write(f"figures/{name}.svg", picture)
             self.output.write(f"figures/{name}.csv", numbers)
@@ -104,6 +104,7 @@ class SiteExporter(CsvExporter):
             trials=[_row(trial, data.summary, finals, sums) for trial in self.subject.trials],
             has_files=any("contents" in task.parameters for task in data.experiment.specification.tasks),
             figures=list(figures),
+            undrawn=undrawn,
             sums=sums,
         )
         self.output.write("index.html", page)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from lengthwise.commands import DEFINITIONS
@@ -118,10 +118,9 @@ def describe(name: str, experiments: Sequence[Plottable], options: Options | Non
     kind = find(name)
     chosen = options or Options()
     check_options(kind, chosen)
-    plotted = [one._plotted() for one in experiments]
-    if chosen.select:
-        plotted = [replace(one, select=chosen.select) for one in plotted]
-    return kind.picture(plotted, chosen)
+    from lengthwise.plots.data import read_with
+
+    return kind.picture(read_with(experiments, chosen.select), chosen)
 
 
 def draw(

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from lengthwise._proto import event_pb2
-from lengthwise.errors import UsageError
+from lengthwise.errors import NothingChoosesError, UsageError
 from lengthwise.plots import panels
 from lengthwise.plots.data import PlottedExperiment, Trial, experiment_names
 from lengthwise.plots.groups import Key, TrialGroup, best_rate, choice_key, group_trials, of_task, tasks_of
@@ -67,9 +67,14 @@ def interval_lines(groups: Sequence[TrialGroup], evaluations: dict[str, dict[str
         def key_of(trial: Trial, group: TrialGroup = group, of_trials: dict[str, Evaluations] = of_trials) -> Key | None:
             if trial.name not in of_trials:
                 return None
-            return choice_key(group.experiment, trial, list(of_trials[trial.name].values())[-1])
+            intervals = [one for one in of_trials[trial.name].values() if not one.final]
+            return choice_key(group.experiment, trial, intervals[-1])
 
-        if trials := best_rate(group, key_of):
+        try:
+            trials = best_rate(group, key_of)
+        except NothingChoosesError:
+            raise NothingChoosesError("give a seen length in evaluation.interval_lengths") from None
+        if trials:
             found.append(IntervalLine(group, trials, of_trials))
     return found
 
@@ -104,8 +109,7 @@ def _finish(
         thick = f"Thick lines: their {average}, up to the step that all have reached."
         panels.add_sentence(result, f"Thin lines: trials. {thick}")
         averaging.seeds.clear()
-    choice = panels.choice_of(group_trials(experiments), shown.is_median)
-    averaging.describe(f"{choice} at the last evaluation during training", result)
+    averaging.describe(panels.choice_of(group_trials(experiments), shown.is_median, during_training=True), result)
 
 
 def _panel_title(group: TrialGroup, length: int, name_task: bool) -> str:

@@ -93,5 +93,5 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
     )
     if sequences:
         panels.add_sentence(result, f"Each evaluation has {sequences} of a length.")
-    averaging.describe(f"{panels.choice_of(groups)} at the last evaluation during training", result)
+    averaging.describe(panels.choice_of(groups, during_training=True), result)
     return result

@@ -42,6 +42,12 @@ class Plottable(Protocol):
     def _plotted(self) -> PlottedExperiment: ...
 
 
+def read_with(experiments: Sequence[Plottable], select: str) -> list[PlottedExperiment]:
+    """`select`: the rule of their choices; empty: each has its own."""
+    plotted = [one._plotted() for one in experiments]
+    return [replace(one, select=select) for one in plotted] if select else plotted
+
+
 @dataclass(eq=False)
 class PlottedExperiment:
     """An experiment as figures read it. What is not set is asked of `connection`, once, when it is first read; a test or a

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from lengthwise import queries
 from lengthwise._proto import event_pb2
-from lengthwise.errors import UsageError
+from lengthwise.errors import NothingChoosesError
 from lengthwise.names import label
 from lengthwise.plots.catalogue import Component
 from lengthwise.plots.data import PlottedExperiment, Trial
@@ -151,22 +151,19 @@ def choice_key(experiment: PlottedExperiment, trial: Trial, measured: event_pb2.
     else:
         return () if measured.lengths else None
     score = -loss if by_loss else accuracy
-    return None if math.isnan(score) else (score, -math.inf if math.isnan(loss) else -loss)
+    return None if math.isnan(score) else queries.rank(score, loss)[:2]
 
 
 def choose(candidates: Iterable[tuple[T, float, Sequence[Key]]]) -> T | None:
     """Of candidates with their learning rate and their trials' keys, the one with the highest mean score, then the lowest
-    loss, then the lowest rate; the first of equal ones. None if none has a key. UsageError if the rule has no score.
+    loss, then the lowest rate; the first of equal ones. None if none has a key. NothingChoosesError if the rule has no
+    score.
     """
     found = [(one, rate, keys) for one, rate, keys in candidates if keys]
     if len(found) < 2:
         return found[0][0] if found else None
     if not all(key for _, _, keys in found for key in keys):
-        raise UsageError(
-            "nothing chooses between learning rates or seeds: no evaluated length counts as seen; give "
-            "evaluation.validation or a seen length in the specification, or choose by the unseen lengths themselves: "
-            "--select unseen"
-        )
+        raise NothingChoosesError
 
     def rank(candidate: tuple[T, float, Sequence[Key]]) -> tuple[float, ...]:
         _, rate, keys = candidate

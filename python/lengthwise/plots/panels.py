@@ -93,20 +93,23 @@ def unseen_of(groups: Iterable[TrialGroup], lengths: str = "lengths not seen in 
     return unseen_lengths(_seen_by(groups), "what training did not show" if own_axis else lengths)
 
 
-def choice_of(groups: Iterable[TrialGroup], is_median: bool = False) -> str:
-    """ "the highest mean accuracy on lengths seen in training": by what rates and seeds are chosen."""
+def choice_of(groups: Iterable[TrialGroup], is_median: bool = False, during_training: bool = False) -> str:
+    """ "the highest mean accuracy on lengths seen in training": by what rates and seeds are chosen. `during_training`: at
+    the last evaluation during training, which has no validation sequences.
+    """
     groups = list(groups)
     trials = [(group.experiment, group.trials[0]) for group in groups if group.trials]
     rules = {rule_of(experiment, trial) for experiment, trial in trials}
     if rules == {"unseen"}:
         where = unseen_of(groups)
-    elif all(trial.specification.evaluation.HasField("validation") for _, trial in trials):
+    elif not during_training and all(trial.specification.evaluation.HasField("validation") for _, trial in trials):
         where = "the validation sequences"
     else:
         exact = all(one.trained in ((), ((1, one.up_to),)) for one in _seen_by(groups))
         where = "lengths seen in training" if exact else "lengths that count as seen"
     measure = "lowest mean error" if is_median else "highest mean accuracy"
-    return f"the {measure} on {where if len(rules) == 1 else 'what evaluation.select names'}"
+    found = f"the {measure} on {where if len(rules) == 1 else 'what evaluation.select names'}"
+    return f"{found} at the last evaluation during training" if during_training else found
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,10 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import itertools
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -30,6 +31,7 @@ from lengthwise.plots import drawing, numbers, style
 from lengthwise.plots.data import PlottedExperiment
 from lengthwise.plots.groups import group_trials
 from lengthwise.plots.panels import choice_of
+from lengthwise.plots.picture import Picture
 from lengthwise.printable import printable_text
 from lengthwise.queries import Summary
 from lengthwise.rendering import counted, format_clock, format_count
@@ -226,7 +228,7 @@ def _facts(data: ReportData) -> dict[str, str]:
 
 
 def _missing(counts: experiment_service_pb2.TrialCounts) -> str:
-    missing = counts.queued + counts.running + counts.failed + counts.cancelled
+    missing = queries.unended_trials(counts) + counts.failed + counts.cancelled
     if missing == 0:
         return ""
     return f"{counted(missing, 'trial that has not succeeded is', 'trials that have not succeeded are')} not in it."
@@ -275,18 +277,22 @@ class _Figures:
         return bool(self.images or self.remarks)
 
 
-def _figures(experiment: PlottedExperiment, names: Sequence[str]) -> _Figures:
-    found = _Figures()
+def _pictures(experiment: PlottedExperiment, names: Iterable[str], remarks: list[str]) -> Iterator[tuple[str, Picture]]:
+    """Of these figures by name. What was not recorded is left out; what cannot be drawn adds the reason to `remarks`."""
     for name in names:
         try:
-            picture = plots.describe(name, [experiment])
+            yield name, plots.describe(name, [experiment])
         except LengthwiseError as error:
             if error.code is grpc.StatusCode.INVALID_ARGUMENT:
                 # It says by which options fewer trials are drawn.
-                found.remarks.append(f"Not drawn here: {error} of `lengthwise plot {experiment.name} --figure {name}`.")
+                remarks.append(f"Not drawn here: {error} of `lengthwise plot {experiment.name} --figure {name}`.")
             elif error.code is not grpc.StatusCode.FAILED_PRECONDITION:
                 raise
-            continue
+
+
+def _figures(experiment: PlottedExperiment, names: Sequence[str]) -> _Figures:
+    found = _Figures()
+    for _, picture in _pictures(experiment, names, found.remarks):
         wide = drawing.draw(picture, decorated=False)
         phone = replace(picture, columns=min(picture.columns, 1 if len(picture.panels) <= _MOST_PHONE_ROWS else 2))
         found.images.append(
@@ -301,16 +307,14 @@ def _figures(experiment: PlottedExperiment, names: Sequence[str]) -> _Figures:
     return found
 
 
-def figure_files(experiment: PlottedExperiment) -> dict[str, tuple[str, str]]:
-    """The report's figures by name, as SVG, each with what it draws as CSV. What was not recorded is left out."""
-    found = {}
-    for name in (name for names in _FIGURES.values() for name in names):
-        try:
-            picture = plots.describe(name, [experiment])
-        except LengthwiseError:
-            continue  # the report says why
-        found[name] = style.render(drawing.draw(picture), ".svg").decode(), numbers.to_csv(picture)
-    return found
+def figure_files(experiment: PlottedExperiment) -> tuple[dict[str, tuple[str, str]], list[str]]:
+    """The report's figures by name, as SVG, each with what it draws as CSV; and the remarks of `_pictures`."""
+    remarks: list[str] = []
+    pictures = _pictures(experiment, itertools.chain(*_FIGURES.values()), remarks)
+    found = {
+        name: (style.render(drawing.draw(one), ".svg").decode(), numbers.to_csv(one)) for name, one in pictures
+    }
+    return found, remarks
 
 
 def _source(figure: Figure) -> str:

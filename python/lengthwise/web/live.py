@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 import grpc
 
-from lengthwise import names
+from lengthwise import names, queries
 from lengthwise._proto import event_pb2, experiment_service_pb2, fleet_service_pb2
 from lengthwise.connection import Connection, Stream
 from lengthwise.errors import LengthwiseError
@@ -268,7 +268,7 @@ class ExperimentFeed(Feed):
         """The share of all training that is done, and the seconds left as `lengthwise watch` estimates them."""
         counts, steps = self.experiment.trials, self.experiment.specification.training.steps
         ended = counts.succeeded + counts.failed + counts.cancelled
-        unended = counts.queued + counts.running
+        unended = queries.unended_trials(counts)
         with self._lock:
             running = list(self.progress.values())
         done = sum(steps if one.phase == event_pb2.TrialProgress.EVALUATING else min(one.done, steps) for one in running)

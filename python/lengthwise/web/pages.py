@@ -183,6 +183,17 @@ class Asked:
         return self.path + (f"?{query}" if query else "") + ("#trials" if self.experiment_id else "")
 
 
+def best_unseen_accuracy(summary: queries.Summary) -> float | None:
+    """Of the cell that is best by the rule of choices; None without one, for tasks compared by loss, and for several tasks,
+    which a guess does not solve equally often.
+    """
+    ranked = [cell for cell in summary.cells if cell.selection.trials]
+    if summary.heading.compared_by_loss or len({cell.task for cell in summary.cells}) > 1 or not ranked:
+        return None
+    best = max(ranked, key=lambda cell: queries.rank(cell.selection.mean, cell.selection_loss, cell.learning_rate))
+    return best.unseen_accuracy.mean if best.unseen_accuracy.trials else None
+
+
 class Site:
     """Answers requests. Reads of the server are on threads."""
 
@@ -263,16 +274,10 @@ class Site:
             return found
 
     def best(self, experiment: experiment_service_pb2.Experiment) -> float | None:
-        """Mean accuracy on unseen lengths of the cell that is best by the rule of choices; None without one, and for tasks
-        compared by loss.
-        """
+        """As `best_unseen_accuracy`, asked for once."""
         key = experiment.name, experiment.trials.succeeded
         if key[1] and key not in self._best:
-            summary = queries.summary(self.source.connection, experiment.name)
-            ranked = [cell for cell in summary.cells if cell.selection.trials]
-            best = max(ranked, key=lambda cell: cell.selection.mean, default=None)
-            has_accuracy = best is not None and best.unseen_accuracy.trials > 0 and not summary.heading.compared_by_loss
-            self._best[key] = best.unseen_accuracy.mean if best is not None and has_accuracy else None
+            self._best[key] = best_unseen_accuracy(queries.summary(self.source.connection, experiment.name))
         return self._best.get(key)
 
     # Of the event loop.
