@@ -17,7 +17,6 @@ import numpy
 import service
 import warm
 from lengthwise import command_line, errors, rendering
-from lengthwise.suggestion import suggestion
 from service import CLIENT, Numbers, lengthwise
 
 SUCCESS, FAILURE, USAGE, UNREACHABLE = 0, 1, 2, 3
@@ -97,27 +96,6 @@ class RenderingTest(unittest.TestCase):
         painted = table.render(0, rendering.Palette(True))
         self.assertIn("\x1b[32mx\x1b[0m", painted)
         self.assertEqual(re.sub(r"\x1b\[\d+m", "", painted), plain)
-
-
-class SuggestionTest(unittest.TestCase):
-    """The cases of catalogue/suggestion_test.cc, but for synonyms."""
-
-    def test_nearest_name_is_suggested_or_names_are_listed(self):
-        accepted, strings = ["rope", "alibi", "none"], ["even_pairs", "reverse_string", "reversal"]
-        listed = "; accepted: binary, rope"
-        for given, names, expected in (
-            ("alibbi", accepted, "alibi"), ("transformer_xl", accepted, "; accepted: alibi, none, rope"),
-            ("", accepted, "; accepted: alibi, none, rope"), ("x", [], ""), ("SinCos", ["sin_cos"], "sin_cos"),
-            ("revers", strings, "reversal"), ("reverse", strings, "reverse_string"), ("string", strings, "reverse_string"),
-            ("cosine", ["constant", "plateau", "warmup_cosine"], "warmup_cosine"), ("sedes", ["rates", "seeds"], "seeds"),
-            *((far, ["binary", "rope"], listed) for far in ("xyz", "fo", "training", "constrained", "b" * 101)),
-        ):  # fmt: skip
-            self.assertEqual(suggestion(given, names), f'; did you mean "{expected}"?' if expected in names else expected)
-
-    def test_long_list_is_cut(self):
-        text = suggestion("zebra", [f"name_number_{i}" for i in range(25)])
-        self.assertTrue(text.endswith(", ..."), text)
-        self.assertLess(len(text), 400)
 
 
 class ExitCodeTest(unittest.TestCase):
