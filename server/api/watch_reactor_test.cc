@@ -56,6 +56,7 @@ TEST_F(WatchTest, PagesOfAReaderThatIsBehindAreLargerWhileTheirBudgetHasRoom) {
       largest = std::max(largest, watch.positions().size() - before);
     }
     watch.Cancel();
+    EXPECT_TRUE(TestServer::Await([this] { return Subscriptions() == 0; }));  // has no page left
     return largest;
   };
   EXPECT_EQ(largest_page(), 400U);

@@ -80,7 +80,7 @@ class AttentionTest(AnalysisTest):
     def test_encodings_of_one_training_are_correlated(self):
         # By learning rate; the second experiment was trained longer, and there all is the other way round.
         for experiment, steps, sign in (("a-1", 100, 1), ("b-1", 200, -1)):
-            trials = [("ground", 1, {"name": "sin_cos_2d"})]
+            trials = [("ground", 1, {"name": "sin_cos_2d"}), ("ground", 2, {"name": "sin_cos_2d", "rate": 1e-3})]
             for i in range(4):
                 trials.append((f"own{i}", 1, {"accuracy": 0.5 + sign * i / 10}))
                 trials.append((f"own{i}", 2, {"accuracy": 0.1, "rate": 1e-3}))
@@ -90,7 +90,8 @@ class AttentionTest(AnalysisTest):
                 one = self.server.trials[self.name(f"{label}{seed}", experiment)]
                 one.specification.training.steps = steps
                 self.add_map_to(one.name, [1 - i / 10, i / 10, 0, 1])
-        self.assertEqual(self.run_command("attention", "a-1", "b-1", "--reference", "ground"), 0, self.err)
+        options = ("--reference", "ground", "--select", "unseen")
+        self.assertEqual(self.run_command("attention", "a-1", "b-1", *options), 0, self.err)
         text = " ".join(self.out.split())
         self.assertIn("layerwise_encoder (a-1): over 4 encodings, cosine and accuracy: Spearman's ρ = -1.00", text)
         self.assertIn("layerwise_encoder (b-1): over 4 encodings, cosine and accuracy: Spearman's ρ = 1.00", text)
