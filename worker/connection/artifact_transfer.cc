@@ -21,7 +21,7 @@ namespace {
 constexpr size_t kChunkBytes = 256 << 10;
 // While a part takes less than a second, the next is larger: after each, the server needs a round
 // trip to let more through.
-constexpr size_t kMostChunkBytes = 1 << 20;
+constexpr size_t kMostChunkBytes = 512 << 10;
 
 // Characters of an object store's code or message in an error.
 constexpr size_t kMostErrorText = 200;

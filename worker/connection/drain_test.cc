@@ -112,10 +112,10 @@ TEST_F(DrainTest, DrainEndsDuringAnOutage) {
   EXPECT_TRUE(Join().ok());
 }
 
-// Accepts at most 1 MiB every 250 ms, so the whole upload takes longer than drain_stall.
+// Accepts at most 512 KiB every 120 ms, so the whole upload takes longer than drain_stall.
 TEST_F(DrainTest, SlowUploadIsStoredBeyondTheStallLimit) {
   options_.session.drain_stall = absl::Seconds(6);
-  server_.With([](State& state) { state.upload_pause = absl::Milliseconds(250); });
+  server_.With([](State& state) { state.upload_pause = absl::Milliseconds(120); });
   OfferLease(LeaseOf({"a"}));
   const std::string bytes(size_t{32} << 20, 'x');
   absl::Notification started;
@@ -130,7 +130,7 @@ TEST_F(DrainTest, SlowUploadIsStoredBeyondTheStallLimit) {
   server_.With([&](State& state) {
     EXPECT_TRUE(state.artifacts.contains(platform::Sha256Hex(bytes)));
     EXPECT_EQ(EventsOf(state, "a"), 1);
-    EXPECT_LT(state.upload_parts, 64) << "parts of 256 KiB do not grow";
+    EXPECT_LT(state.upload_parts, 100) << "parts of 256 KiB do not grow";
   });
 }
 
