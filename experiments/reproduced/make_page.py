@@ -642,7 +642,7 @@ def others_text(cells: Sequence[Cell]) -> str:
         f" {one} to them in sorting. The released code of its other figures draws new vectors for each run. With ten runs, the paper's"
         f" draws would then add {less}. Of the differences on our vectors,"
         f" {closeness([cell.distance(DRAW_A_RUN) for cell in cells])}. On other vectors,"
-        f" {closeness([cell.distance_on_others(DRAW_A_RUN) for cell in cells])}. Beyond two are there:"
+        f" {closeness([cell.distance_on_others(DRAW_A_RUN) for cell in cells])}. Beyond two standard errors there:"
         f" {', '.join(beyond) or 'none'}."
     )
     return "\n\n".join(lines)
@@ -964,7 +964,7 @@ experiments/reproduced/make_page.py --add site --machine "AMD EPYC, one thread a
 ```
 adds the trials of `site` that have ended, and writes this page, those below it, their pictures and README.md's results again. Do not edit
 them: `make_page.py` and [remarks/](reproduced/remarks) are their sources. `tests/run.sh` fails where one of them is not what results/ makes.
-The models, logs and hashes of these runs are not kept: a filed run can be trained again, but not checked.
+The models, logs and hashes of these runs are not kept: a filed run is checked by training it again.
 """
 
 
@@ -1111,6 +1111,13 @@ def draw_short(rows: ShortRows, steps: str) -> None:
     figure.savefig(SHORT_PICTURE, metadata={"Date": None, "Description": drawn_from((rows, steps))})
 
 
+def distances_row(title: str, cells: Sequence[Cell]) -> str:
+    """A row: how many cells there are, and how far from the print in standard errors."""
+    found = [abs(cell.distance()) for cell in cells]
+    within = [sum(one <= most for one in found) for most in (1, 2)]
+    return f"| {title} | {len(found)} | {within[0]} | {within[1]} | {max(found):.1f} |"
+
+
 def pages(found: dict[Source, list[Cell]], short_lines: list[str]) -> dict[Path, str]:
     """REPRODUCED.md, and the page of each table."""
     lines = [
@@ -1124,10 +1131,8 @@ def pages(found: dict[Source, list[Cell]], short_lines: list[str]) -> dict[Path,
         if source is SOURCES[0]:
             own += sizes_section(cells)
         texts[HERE / f"{source.table}.md"] = own
-        complete = [abs(cell.distance()) for cell in cells if cell.complete]
-        within = [sum(distance <= most for distance in complete) for most in (1, 2)]
         link = f"[{source.title}](reproduced/{source.table}.md)"
-        lines.append(f"| {link} | {len(complete)} | {within[0]} | {within[1]} | {max(complete):.1f} |")
+        lines.append(distances_row(link, [cell for cell in cells if cell.complete]))
     texts[raw_file(SHORT).with_suffix(".md")] = short_lines
     texts = {HERE / path.name: "\n".join(own).rstrip() + "\n" for path, own in texts.items()}
     texts[TEN_SEEDS_PICTURE.with_suffix(".md")] = "\n".join(ten_seeds_page()) + "\n"
@@ -1150,8 +1155,8 @@ def retrained(cells: Iterable[Cell]) -> list[str]:
     table = [cell for cell in complete if cell.printed_range is None]
     groups = {
         "Figures 3 and 4, of which protocol and spread are known": [cell for cell in complete if cell.printed_range is not None],
-        "Table 1, complete graphs, of which sizes, steps and runs are not printed": [c for c in table if "on a star" not in c.row_label],
-        "Table 1, stars, of which we also chose the variant that fits the print": [c for c in table if "on a star" in c.row_label],
+        "Table 1, complete graphs, whose sizes, steps and runs are not printed": [c for c in table if "on a star" not in c.row_label],
+        "Table 1, stars, for which we also chose the variant that fits the print": [c for c in table if "on a star" in c.row_label],
     }
     lines = [
         (
@@ -1162,10 +1167,7 @@ def retrained(cells: Iterable[Cell]) -> list[str]:
         "| cells | number | within one | within two | farthest |",
         "| --- | ---: | ---: | ---: | ---: |",
     ]
-    for title, group in groups.items():
-        found = [abs(cell.distance()) for cell in group]
-        within = [sum(one <= most for one in found) for most in (1, 2)]
-        lines.append(f"| {title} | {len(found)} | {within[0]} | {within[1]} | {max(found):.1f} |")
+    lines += [distances_row(title, group) for title, group in groups.items() if group]
     return [
         *lines,
         "",

@@ -401,31 +401,30 @@ def length_statistics(
     }
 
 
-def _summary(
-    connection: Connection, experiment: experiment_service_pb2.Experiment, with_lengths: bool, select: str
-) -> Summary:
-    # The losses of unseen lengths decide between equal values, by which the papers choose.
-    return queries.summary(connection, experiment.name, with_lengths, select or "unseen")
-
-
 def fetch_all(
     connection: Connection, experiment: experiment_service_pb2.Experiment, select: str = ""
 ) -> list[Comparison]:
-    """Beside each table of the experiment's paper of which a cell was run."""
+    """Beside each table of the experiment's paper of which a cell was run. NothingChoosesError if there is none for that
+    reason alone.
+    """
     of_paper = [
         table for table in published.tables() if table.protocol.get("protocol") == experiment.specification.protocol
     ]
-    summary = _summary(connection, experiment, True, select) if of_paper else None
+    summary = queries.summary(connection, experiment.name, with_lengths=True, select=select) if of_paper else None
     found = []
+    unchosen: NothingChoosesError | None = None
     for table in of_paper:
         try:
             comparison = fetch(connection, experiment, table, summary, select)
-        except NothingChoosesError:
-            raise  # `select` was asked for
+        except NothingChoosesError as error:
+            unchosen = error
+            continue
         except UsageError:
             continue  # nobody asked for this table, with which it cannot be compared
         if comparison.cells_run > 0:
             found.append(comparison)
+    if unchosen is not None and not found:
+        raise unchosen
     return found
 
 
@@ -442,7 +441,9 @@ def fetch(
     """
     paper = protocol.resolve_protocol(connection, table)
     if summary is None:
-        summary = _summary(connection, experiment, table.quantity is Quantity.LOSS, select)
+        summary = queries.summary(
+            connection, experiment.name, with_lengths=table.quantity is Quantity.LOSS, select=select
+        )
     at_lengths: dict[tuple[int, int], SeedStatistic] = {}
     if table.has_length_accuracies:
         trials = list_trials(connection, experiment.name)

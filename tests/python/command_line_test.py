@@ -201,7 +201,7 @@ class CommandLineTest(unittest.TestCase):
         latex = self.output("results", "tiny-1", "--output", "latex")
         self.assertTrue(latex.startswith("% \\usepackage{booktabs}\n\\begin{tabular}{lr"), latex)
         self.assertIn("\nsin\\_cos & 2 & ", latex)
-        self.assertRegex(latex, caption.replace(" %", r" \\%"))
+        self.assertRegex(latex, caption.replace(r"\n\n", "\n% "))
 
     def test_all_tables_of_its_paper_are_compared(self):
         text = self.output("results", "tiny", "--compare", "all")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from lengthwise import published
 from lengthwise.command_line import SUCCESS, Output, connect
 from lengthwise.errors import UsageError
-from lengthwise.rendering import Column, Records, Table, escape_latex, escape_markdown
+from lengthwise.rendering import Column, Records, Table, escape_markdown
 
 if TYPE_CHECKING:
     from lengthwise.comparison import Comparison
@@ -35,7 +35,8 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
             is_latex = output.kind == "latex"
             output.out.write(document.render_latex() if is_latex else document.render_markdown())
             if accuracy_table.rows_of(summary):
-                output.out.write(f"\n{escape_latex(caption) if is_latex else escape_markdown(caption)}\n")
+                # In LaTeX the file may be read within a float.
+                output.out.write(f"% {caption}\n" if is_latex else f"\n{escape_markdown(caption)}\n")
             return SUCCESS
         if table is not None:
             found = [comparison.fetch(connection, experiment, table, select=arguments.select)]

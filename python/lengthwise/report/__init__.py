@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 import itertools
 import json
@@ -23,7 +24,7 @@ from lengthwise._proto import event_pb2, experiment_service_pb2
 from lengthwise.accuracy_table import rows_of
 from lengthwise.comparison import Comparison
 from lengthwise.connection import Connection
-from lengthwise.errors import LengthwiseError, UsageError
+from lengthwise.errors import LengthwiseError, NothingChoosesError, UsageError
 from lengthwise.message_json import as_dictionary
 from lengthwise.names import file_name, get_experiment, short_name
 from lengthwise.plots import data as plot_data
@@ -74,13 +75,16 @@ def fetch(
     wanted = [published.find(key) for key in tables]
     # The listing that a short name was found in leaves out what only this call tells.
     whole = get_experiment(connection, experiment.name)
+    comparisons = [comparison.fetch(connection, whole, table, select=select) for table in wanted]
+    if not wanted:
+        # The report says in place of its figures why nothing chooses.
+        with contextlib.suppress(NothingChoosesError):
+            comparisons = comparison.fetch_all(connection, whole, select)
     return ReportData(
         experiment=whole,
         summary=queries.summary(connection, whole.name, with_lengths=True, select=select),
         plotted=plot_data.fetch(connection, [whole.name], select=select)[0],
-        comparisons=[comparison.fetch(connection, whole, table, select=select) for table in wanted]
-        if wanted
-        else comparison.fetch_all(connection, whole, select),
+        comparisons=comparisons,
     )
 
 
