@@ -44,10 +44,10 @@ class AnswerBudget {
     const size_t size = method.empty() ? message.SpaceUsedLong() : message.ByteSizeLong();
     return TakeSize(client, method, static_cast<int64_t>(size));
   }
-  // As Take, for a message of at most `size` bytes that is not there yet.
-  absl::StatusOr<Share> TakeSize(const std::string& client, absl::string_view method,
-                                 int64_t size) {
-    const int64_t bytes = 2 * size + kCallBytes;
+  // As Take, for a message of at most `size` bytes of which `copies` copies are made.
+  absl::StatusOr<Share> TakeSize(const std::string& client, absl::string_view method, int64_t size,
+                                 int64_t copies = 1) {
+    const int64_t bytes = (1 + copies) * size + kCallBytes;
     platform::MutexLock lock(mutex_);
     Client& of = clients_[client];
     if (of.bytes + bytes > bytes_ - total_ - bytes) {

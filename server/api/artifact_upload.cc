@@ -32,9 +32,8 @@ void Upload<Request>::Read() {
 template <typename Request>
 void Upload<Request>::OnReadDone(bool ok) {
   if (ok) {
-    // Once: no copy of its data is made.
-    const auto bytes = static_cast<int64_t>(request_.SpaceUsedLong()) / 2;
-    share_ = this->streams_.answers().TakeSize(this->payer_, /*method=*/"", bytes);
+    const auto bytes = static_cast<int64_t>(request_.SpaceUsedLong());
+    share_ = this->streams_.answers().TakeSize(this->payer_, /*method=*/"", bytes, /*copies=*/0);
     this->admission_.audited.SetRequest(request_);
   }
   this->EndOperation([self = this->shared_from_this(), ok] { self->Take(ok); });

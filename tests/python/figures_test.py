@@ -55,25 +55,27 @@ class ChoiceTest(FigureCase):
             (line,) = self.figure("accuracy_by_length", experiment).panels[0].series
             self.assertEqual(line.y[1], {0.01: 0.2, 0.001: 0.3}[chosen])
 
-    def test_validation_chooses_where_there_is_one(self):
+    def validated(self):
+        """Two rates, of which the first is better on seen lengths and the second on validation sequences."""
         experiment = plotted()
         for rate, seen, validated in ((0.1, 1.0, 0.4), (0.01, 0.5, 0.6)):
             trial = make_trial("none", rate=rate)
             trial.specification.evaluation.validation.lengths.append(1)
             add(experiment, trial, [seen, seen, rate])
             experiment.finals[-1].accuracies.validation_accuracy = validated
+        return experiment
+
+    def test_validation_chooses_where_there_is_one(self):
+        experiment = self.validated()
         picture = self.figure("accuracy_by_length", experiment)
         self.assertEqual(picture.panels[0].series[0].y[2], 0.01)
         self.assertIn("the highest mean accuracy on the validation sequences", picture.caption)
 
     def test_evaluations_during_training_have_no_validation(self):
-        experiment = plotted()
-        for rate, seen, validated in ((0.1, 1.0, 0.4), (0.01, 0.5, 0.6)):
-            trial = make_trial("none", rate=rate)
-            trial.specification.evaluation.validation.lengths.append(1)
-            add(experiment, trial, [seen, seen, rate])
-            experiment.finals[-1].accuracies.validation_accuracy = validated
-            experiment.all_evaluations += [evaluation(trial, [1, 3], [seen, rate], 4, final=False), experiment.finals[-1]]
+        experiment = self.validated()
+        for trial, final, seen in zip(experiment.trials, experiment.finals, (1.0, 0.5), strict=True):
+            rate = trial.specification.learning_rate
+            experiment.all_evaluations += [evaluation(trial, [1, 3], [seen, rate], 4, final=False), final]
         by_seen = "the highest mean accuracy on lengths seen in training at the last evaluation during training"
         for name, first in (("accuracy_over_steps", 0.1), ("accuracy_over_epochs", 0.55)):
             picture = self.figure(name, experiment)
