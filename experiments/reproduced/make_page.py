@@ -1118,6 +1118,14 @@ def distances_row(title: str, cells: Sequence[Cell]) -> str:
     return f"| {title} | {len(found)} | {within[0]} | {within[1]} | {max(found):.1f} |"
 
 
+def if_drawn_a_run(table: Iterable[Cell]) -> str:
+    """What the counts of Table 1's cells assume, and what they would be otherwise."""
+    return (
+        "For Table 1 these counts assume that the paper tested all its runs on one draw of vectors, as we did. If it drew vectors for each"
+        f" run, as its code does for other figures, {closeness([cell.distance(DRAW_A_RUN) for cell in table])}."
+    )
+
+
 def pages(found: dict[Source, list[Cell]], short_lines: list[str]) -> dict[Path, str]:
     """REPRODUCED.md, and the page of each table."""
     lines = [
@@ -1136,13 +1144,12 @@ def pages(found: dict[Source, list[Cell]], short_lines: list[str]) -> dict[Path,
     texts[raw_file(SHORT).with_suffix(".md")] = short_lines
     texts = {HERE / path.name: "\n".join(own).rstrip() + "\n" for path, own in texts.items()}
     texts[TEN_SEEDS_PICTURE.with_suffix(".md")] = "\n".join(ten_seeds_page()) + "\n"
-    drawn = [cell.distance(DRAW_A_RUN) for cells in found.values() for cell in cells if cell.complete and cell.draw_error]
+    table = [cell for cells in found.values() for cell in cells if cell.complete and cell.draw_error]
     lines += [
         "",
         (
-            "For Table 1 these counts assume that the paper tested all its runs on one draw of vectors, as we did. If it drew vectors for"
-            f" each run, as its released code does for other figures, {closeness(drawn)}. If nothing but chance differed, about 68 % of"
-            " independent cells would be within one and 95 % within two."
+            f"{if_drawn_a_run(table)} If nothing but chance differed, about 68 % of independent cells would be within one and 95 % within"
+            " two."
         ),
     ]
     planned = PLANNED.format(ten_seeds=ten_seeds_title())
@@ -1172,8 +1179,7 @@ def retrained(cells: Iterable[Cell]) -> list[str]:
         *lines,
         "",
         (
-            "For Table 1 this assumes that the paper tested all its runs on one draw of vectors, as we did. If it drew vectors for each run,"
-            f" as its code does for other figures, {closeness([cell.distance(DRAW_A_RUN) for cell in table])}. These networks answer all"
+            f"{if_drawn_a_run(table)} These networks answer all"
             " numbers of a list alike. The best such answer needs no training, and is within two standard errors of the print in"
             f" {untrained(table)} cells. [Every cell]({PAGE.relative_to(README.parent)})."
         ),
