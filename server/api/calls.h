@@ -125,6 +125,8 @@ class Calls {
   Calls(Gate& gate, const Pools& pools, OpenStreams& streams)
       : gate_(gate), pools_(pools), streams_(streams) {}
 
+  const Pools& pools() const { return pools_; }
+
   // Serves a unary call. `handle` is
   //   absl::StatusOr<Response>(const Request&, const Caller&), whose result is the answer, or
   //   void(const Request&, const Caller&, Done<Response>), which answers later.

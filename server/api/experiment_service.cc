@@ -151,10 +151,13 @@ void AddChanges(Service& service, Core& core) {
 }
 
 void AddReads(Service& service, Core& core, Calls& calls) {
-  // kQuery, because it measures the experiment's disk use.
-  service.Serve<v1::GetExperimentRequest, v1::Experiment>(
-      Work::kQuery, [&core](const auto& asked, const Caller&) {
-        return core.reads().GetExperiment(asked.name(), asked.omit_disk_use());
+  service.ServeBy<v1::GetExperimentRequest, v1::Experiment>(
+      [&core, &calls](CallContext* context, const auto* request, auto* response) {
+        // Disk use is measured, which takes as long as the experiment is large.
+        return calls.Serve(request->omit_disk_use() ? Work::kLookup : Work::kQuery, context,
+                           request, response, [&core](const auto& asked, const Caller&) {
+                             return core.reads().GetExperiment(asked.name(), asked.omit_disk_use());
+                           });
       });
   service.Serve<v1::FindExperimentRequest, v1::FindExperimentResponse>(
       Work::kQuery,
@@ -213,11 +216,10 @@ void PushEvents(Service& service, Core& core, TransferThreads& transfers, Find f
       });
 }
 
-void AddStreams(Service& service, Core& core, platform::WorkPool& watchers,
-                TransferThreads& transfers, Calls& calls) {
+void AddStreams(Service& service, Core& core, TransferThreads& transfers, Calls& calls) {
   service.ServeResponses<v1::WatchExperimentRequest, v1::WatchExperimentResponse>(
-      [&core, &watchers, &calls](CallContext* context, const auto& asked,
-                                 Gate::Admission admission) -> absl::StatusOr<WatchReactor*> {
+      [&core, &calls](CallContext* context, const auto& asked,
+                      Gate::Admission admission) -> absl::StatusOr<WatchReactor*> {
         RETURN_IF_ERROR(ParseExperimentOrTrialName(asked.name()).status());
         if (asked.start_position() < 0) {
           return rpc::InvalidField("start_position",
@@ -225,8 +227,8 @@ void AddStreams(Service& service, Core& core, platform::WorkPool& watchers,
         }
         // Its own lane: a watch does not wait for the same client's queries.
         std::string lane = "watches of " + ClientOf(*context, admission.caller);
-        return WatchReactor::Start(asked, std::move(admission), core.event_log(), watchers,
-                                   calls.streams(), std::move(lane));
+        return WatchReactor::Start(asked, std::move(admission), core.event_log(),
+                                   calls.pools().lookups, calls.streams(), std::move(lane));
       });
   PushEvents<v1::QueryAttentionMapsRequest, v1::AttentionMap>(
       service, core, transfers, AttentionMaps,
@@ -276,13 +278,13 @@ void AddStreams(Service& service, Core& core, platform::WorkPool& watchers,
 
 }  // namespace
 
-std::unique_ptr<Service> NewExperimentService(Core& core, platform::WorkPool& watchers,
-                                              TransferThreads& transfers, Calls& calls) {
+std::unique_ptr<Service> NewExperimentService(Core& core, TransferThreads& transfers,
+                                              Calls& calls) {
   auto service = std::make_unique<Service>(calls);
-  AddSubmissions(*service, core, watchers);
+  AddSubmissions(*service, core, calls.pools().queries);
   AddChanges(*service, core);
   AddReads(*service, core, calls);
-  AddStreams(*service, core, watchers, transfers, calls);
+  AddStreams(*service, core, transfers, calls);
   return service;
 }
 

@@ -155,7 +155,7 @@ RpcServer::RpcServer(const Options& options, std::unique_ptr<Edge> edge, Core& c
               .files = transfers_.pool,
               .checkpoints = worker_uploads_.pool},
              *streams_) {
-  services_.push_back(NewExperimentService(core, readers_, transfers_, calls_));
+  services_.push_back(NewExperimentService(core, transfers_, calls_));
   services_.push_back(NewWorkerService(core, worker_transfers_, worker_uploads_, calls_));
   services_.push_back(NewFleetService(core, calls_));
   services_.push_back(NewCatalogueService(options.catalogue, calls_));

@@ -50,9 +50,9 @@ class RpcServer {
     // Interval at which open streams and their callers are checked again. A stream may outlive its
     // token, and transfer_patience, by this long.
     absl::Duration recheck_interval = absl::Seconds(1);
-    // Number of threads that read a few rows of the store (Work::kLookup), and of threads that read
-    // pages of events and answer queries (Work::kQuery). Separate, so that a list of trials does
-    // not wait for a loss curve. One client uses all but one of them.
+    // Number of threads that read a few rows of the store (Work::kLookup) and pages of watches, and
+    // of threads that answer queries (Work::kQuery). Separate, so that neither a list of trials nor
+    // a watch waits for a loss curve. One client uses all but one of them.
     int lookup_threads = 3;
     int reader_threads = 3;
     // Number of threads for users' models, attention maps and backups. Workers' checkpoints have

@@ -16,9 +16,8 @@
 
 namespace lengthwise::server {
 
-// `watchers` read pages of events; `transfers` read models and large answers.
-std::unique_ptr<Service> NewExperimentService(Core& core, platform::WorkPool& watchers,
-                                              TransferThreads& transfers, Calls& calls);
+// `transfers` read models and large answers.
+std::unique_ptr<Service> NewExperimentService(Core& core, TransferThreads& transfers, Calls& calls);
 
 // `downloads` and `uploads` serve only workers' checkpoints, one direction each, so that neither
 // users who download models nor a resuming fleet delay uploads.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "platform/status_macros.h"
@@ -17,6 +18,8 @@ namespace {
 constexpr absl::Duration kUsageAge = absl::Minutes(1);
 // A page ends when its entries have this many bytes: a thousand specifications may have 1 GiB.
 constexpr size_t kPageBytes = size_t{4} << 20;
+// Trials of a page that are read from the store together.
+constexpr size_t kTrialsAtOnce = 100;
 
 }  // namespace
 
@@ -142,28 +145,34 @@ absl::StatusOr<v1::ListTrialsResponse> Reads::ListTrials(const v1::ListTrialsReq
   ASSIGN_OR_RETURN(const auto reader, storage_.Read());
   ASSIGN_OR_RETURN(const ExperimentRecord experiment,
                    server::FindExperiment(*reader, request.parent()));
-  ASSIGN_OR_RETURN(
-      const auto records,
-      reader->ListTrials(experiment.key, static_cast<int32_t>(*start), filter, size + 1));
   v1::ListTrialsResponse response;
+  std::vector<TrialRecord> listed;
   std::map<int64_t, PackRecord> packs;
   size_t bytes = 0;
-  for (const TrialRecord& record : records) {
-    if (response.trials_size() == size || bytes >= kPageBytes) {
-      response.set_next_page_token(EncodePageToken(scope, record.index));
-      break;
+  auto next = static_cast<int32_t>(*start);
+  for (bool goes_on = true; goes_on;) {
+    ASSIGN_OR_RETURN(auto records, reader->ListTrials(experiment.key, next, filter, kTrialsAtOnce));
+    goes_on = records.size() == kTrialsAtOnce;
+    for (TrialRecord& record : records) {
+      if (response.trials_size() == size || bytes >= kPageBytes) {
+        response.set_next_page_token(EncodePageToken(scope, record.index));
+        goes_on = false;
+        break;
+      }
+      auto pack = packs.find(record.pack);
+      if (pack == packs.end()) {
+        ASSIGN_OR_RETURN(auto found, reader->FindPack(record.pack));
+        pack = packs.emplace(record.pack, *std::move(found)).first;
+      }
+      v1::Trial& trial = *response.add_trials();
+      ASSIGN_OR_RETURN(trial, ToTrial(record, pack->second, reader->name()));
+      bytes += trial.ByteSizeLong();
+      next = record.index + 1;
+      listed.push_back(std::move(record));
     }
-    auto pack = packs.find(record.pack);
-    if (pack == packs.end()) {
-      ASSIGN_OR_RETURN(auto found, reader->FindPack(record.pack));
-      pack = packs.emplace(record.pack, *std::move(found)).first;
-    }
-    v1::Trial& trial = *response.add_trials();
-    ASSIGN_OR_RETURN(trial, ToTrial(record, pack->second, reader->name()));
-    bytes += trial.ByteSizeLong();
   }
   for (int i = 0; i < response.trials_size(); ++i) {
-    response.mutable_trials(i)->set_reason(ReasonOf(records[i]));
+    response.mutable_trials(i)->set_reason(ReasonOf(listed[i]));
   }
   return response;
 }
