@@ -299,7 +299,8 @@ TEST_F(CoreHousekeepingTest, IdleServerContinuesADeletion) {
         (*connection)
             ->Query(
                 "SELECT (SELECT count(*) FROM experiments) + (SELECT count(*) FROM trials) + "
-                "(SELECT count(*) FROM packs) + (SELECT count(*) FROM events)");
+                "(SELECT count(*) FROM packs) + (SELECT count(*) FROM shared) + "
+                "(SELECT count(*) FROM events)");
     return query.Step() ? query.Int(0) : -1;
   };
   ASSERT_GT(rows(), 20);

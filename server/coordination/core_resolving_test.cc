@@ -1,16 +1,20 @@
 // Submissions with the real resolver: extensions and evaluations are resolved again, and must
 // change nothing else.
+#include <set>
 #include <string>
 #include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/coordination/messages.h"
 #include "server/coordination/testing/test_coordinator.h"
+#include "server/storage/sqlite_connection.h"
 #include "specification/resolve.h"
 
 namespace lengthwise::server {
 namespace {
 
+using testing::AnyOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::SizeIs;
@@ -59,6 +63,59 @@ class CoreResolvingTest : public testing::Test {
   TestCoordinator coordinator_;
   v1::Experiment created_;
 };
+
+TEST_F(CoreResolvingTest, LengthsAreStoredOnce) {
+  v1::ExtendExperimentRequest request;
+  request.set_name(created_.name());
+  request.add_data_seeds(6);
+  ASSERT_TRUE(coordinator_.Extend(request).ok());
+  const auto grid = specification::Resolve(created_.specification(), {.max_trials = 16});
+  ASSERT_TRUE(grid.ok()) << grid.status();
+  const std::vector<v1::Trial> trials = Trials();
+  for (size_t i = 0; i < grid->trials.size(); ++i) {
+    EXPECT_EQ(trials[i].specification().DebugString(),
+              grid->trials[i].Specification().DebugString());
+  }
+  const auto database =
+      SqliteConnection::Open(coordinator_.data_dir() + "/lengthwise.db", /*read_only=*/true);
+  ASSERT_TRUE(database.ok()) << database.status();
+  SqliteStatement packs = (*database)->Query(
+      "SELECT p.specification, s.specification FROM packs p JOIN shared s ON s.key = p.shared");
+  std::set<std::string> shared;
+  int count = 0;
+  for (; packs.Step(); ++count) {
+    v1::TrialSpecification own;
+    ASSERT_TRUE(own.ParseFromString(packs.String(0)));
+    EXPECT_FALSE(own.has_training() || own.has_evaluation()) << own.DebugString();
+    shared.insert(packs.String(1));
+  }
+  EXPECT_EQ(count, 4);
+  EXPECT_THAT(shared, SizeIs(1));
+}
+
+TEST(PackTest, IsStoredWithAllFields) {
+  specification::GridPack pack;
+  v1::TrialSpecification& whole = pack.specification;
+  const google::protobuf::Descriptor& type = *whole.GetDescriptor();
+  const google::protobuf::Reflection& reflection = *whole.GetReflection();
+  for (int i = 0; i < type.field_count(); ++i) {
+    const google::protobuf::FieldDescriptor* field = type.field(i);
+    switch (field->cpp_type()) {
+      case google::protobuf::FieldDescriptor::CPPTYPE_MESSAGE:
+        reflection.MutableMessage(&whole, field)->ParseFromString("");
+        break;
+      case google::protobuf::FieldDescriptor::CPPTYPE_STRING:
+        reflection.SetString(&whole, field, field->name());
+        break;
+      default:  // a trial's own
+        EXPECT_THAT(field->name(), AnyOf("learning_rate", "weight_seed", "data_seed"));
+    }
+  }
+  whole.mutable_evaluation()->add_lengths(7);
+  v1::TrialSpecification stored;
+  ASSERT_TRUE(stored.ParseFromString(SharedBy(pack) + ToPack(pack).specification));
+  EXPECT_EQ(stored.DebugString(), whole.DebugString());
+}
 
 TEST_F(CoreResolvingTest, ExtensionChangesSeedsOnly) {
   const std::vector<v1::Trial> before = Trials();

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "platform/status_macros.h"
 #include "proto/component_label.h"
+#include "proto/digest.h"
 #include "proto/length_accuracies.h"
 #include "proto/timestamps.h"
 #include "rpc/transport.h"
@@ -54,14 +55,29 @@ v1::Experiment ToExperiment(const ExperimentRecord& record,
 }
 
 PackRecord ToPack(const specification::GridPack& pack) {
-  const v1::TrialSpecification& shared = pack.specification;
+  const v1::TrialSpecification& whole = pack.specification;
+  // Each field is named, because a copy of all would copy the lengths.
+  v1::TrialSpecification own;
+  *own.mutable_task() = whole.task();
+  *own.mutable_network() = whole.network();
+  *own.mutable_encoding() = whole.encoding();
+  own.set_evaluated_trial(whole.evaluated_trial());
+  own.set_keep(whole.keep());
   PackRecord record;
   record.pack_key = pack.key;
-  record.specification = shared.SerializeAsString();
-  record.task = LabelOf(shared.task());
-  record.network = LabelOf(shared.network());
-  record.encoding = LabelOf(shared.encoding());
+  record.specification = own.SerializeAsString();
+  record.task = LabelOf(own.task());
+  record.network = LabelOf(own.network());
+  record.encoding = LabelOf(own.encoding());
   return record;
+}
+
+std::string SharedBy(const specification::GridPack& pack) {
+  v1::TrialSpecification shared;
+  *shared.mutable_training() = pack.specification.training();
+  *shared.mutable_evaluation() = pack.specification.evaluation();
+  // Deterministic, so that packs with equal fields have equal bytes.
+  return SerializeDeterministically(shared);
 }
 
 absl::StatusOr<v1::TrialSpecification> ToSharedSpecification(const PackRecord& pack,

@@ -30,8 +30,10 @@ v1::Experiment ToExperiment(const ExperimentRecord& record,
 absl::StatusOr<v1::ExperimentSpecification> ToSpecification(const ExperimentRecord& record,
                                                             absl::string_view store);
 
-// The pack holds everything its trials share. Learning rate and seeds belong to the trial.
+// The pack holds everything its trials share but training and evaluation, which SharedBy returns:
+// packs of a grid have them in common. Learning rate and seeds belong to the trial.
 PackRecord ToPack(const specification::GridPack& pack);
+std::string SharedBy(const specification::GridPack& pack);
 absl::StatusOr<v1::TrialSpecification> ToTrialSpecification(const TrialRecord& trial,
                                                             const PackRecord& pack,
                                                             absl::string_view store);

@@ -324,11 +324,18 @@ absl::Status Submissions::InsertTrials(const ExperimentRecord& experiment,
   const absl::Time now = ledger_.WallTime();
   std::vector<TrialRecord> records;
   records.reserve(trials.size());
+  std::string shared;
+  int64_t shared_key = 0;
   for (const specification::GridTrial& grid_trial : trials) {
     const auto [pack, is_new] = packs.try_emplace(grid_trial.pack->key, 0);
     if (is_new) {
+      if (std::string its = SharedBy(*grid_trial.pack); shared_key == 0 || its != shared) {
+        shared = std::move(its);
+        ASSIGN_OR_RETURN(shared_key, store_.InsertShared(experiment.key, shared));
+      }
       PackRecord pack_record = ToPack(*grid_trial.pack);
       pack_record.experiment = experiment.key;
+      pack_record.shared = shared_key;
       RETURN_IF_ERROR(store_.InsertPack(pack_record));
       pack->second = pack_record.key;
     }

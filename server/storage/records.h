@@ -51,8 +51,11 @@ struct PackRecord {
   int64_t key = 0;
   int64_t experiment = 0;
   std::string pack_key;
-  // Serialized v1::TrialSpecification without learning rate and seeds.
+  // Serialized v1::TrialSpecification without learning rate and seeds. To be stored, without what
+  // packs of the experiment share, too.
   std::string specification;
+  // Written only: key of what they share (StorageWriter::InsertShared). 0: nothing.
+  int64_t shared = 0;
   // Labels, for filters.
   std::string task;
   std::string network;
@@ -89,7 +92,7 @@ struct TrialPlacement {
   int32_t priority = 0;
   std::string owner;
   std::string pack_key;
-  // Size of PackRecord::specification.
+  // Size of PackRecord::specification as it is read.
   int64_t pack_bytes = 0;
 };
 

@@ -53,13 +53,16 @@ TrialRecord ReadTrial(const SqliteStatement& row) {
   return record;
 }
 
-#define LENGTHWISE_PACK_COLUMNS \
-  "SELECT key, experiment, pack_key, specification, task, network, encoding FROM packs "
+#define LENGTHWISE_PACK_COLUMNS                                                               \
+  "SELECT p.key, p.experiment, p.pack_key, ifnull(s.specification, x''), p.task, p.network, " \
+  "p.encoding, p.specification FROM packs p LEFT JOIN shared s ON s.key = p.shared "
 
 PackRecord ReadPack(const SqliteStatement& row) {
   PackRecord record;
   row.Read(record.key, record.experiment, record.pack_key, record.specification, record.task,
            record.network, record.encoding);
+  // Two serialized messages, one behind the other, are that of both.
+  absl::StrAppend(&record.specification, row.Bytes(7));
   return record;
 }
 
@@ -90,11 +93,13 @@ static_assert(v1::QUEUED == 1 && v1::RUNNING == 2 && v1::CANCELLED == 5,
               "the literals above are the values of v1::TrialState");
 
 // Trials with their placement. The literal of a state and an order follow.
-#define LENGTHWISE_PLACED_TRIALS                                              \
-  LENGTHWISE_TRIAL_COLUMNS                                                    \
-  ", x.priority, x.owner, p.pack_key, length(p.specification) FROM trials t " \
-  "JOIN experiments x ON x.key = t.experiment "                               \
-  "JOIN packs p ON p.key = t.pack WHERE t.state = "
+#define LENGTHWISE_PLACED_TRIALS                                                \
+  LENGTHWISE_TRIAL_COLUMNS                                                      \
+  ", x.priority, x.owner, p.pack_key, "                                         \
+  "length(p.specification) + ifnull(length(s.specification), 0) FROM trials t " \
+  "JOIN experiments x ON x.key = t.experiment "                                 \
+  "JOIN packs p ON p.key = t.pack "                                             \
+  "LEFT JOIN shared s ON s.key = p.shared WHERE t.state = "
 
 // The kinds of events in a log.
 constexpr int kLogKinds[] = {v1::Event::kStateChange, v1::Event::kLogLine};
@@ -205,13 +210,14 @@ absl::StatusOr<std::optional<TrialRecord>> StorageReader::FindTrial(int64_t key)
 }
 
 absl::StatusOr<std::optional<PackRecord>> StorageReader::FindPack(int64_t key) {
-  return First<PackRecord>(connection_.Query(LENGTHWISE_PACK_COLUMNS "WHERE key = ?1", key),
+  return First<PackRecord>(connection_.Query(LENGTHWISE_PACK_COLUMNS "WHERE p.key = ?1", key),
                            ReadPack);
 }
 
 absl::StatusOr<std::vector<PackRecord>> StorageReader::ListPacks(int64_t experiment) {
   return All<PackRecord>(
-      connection_.Query(LENGTHWISE_PACK_COLUMNS "WHERE experiment = ?1 ORDER BY key", experiment),
+      connection_.Query(LENGTHWISE_PACK_COLUMNS "WHERE p.experiment = ?1 ORDER BY p.key",
+                        experiment),
       ReadPack);
 }
 

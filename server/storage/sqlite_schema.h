@@ -14,7 +14,7 @@ namespace lengthwise::server {
 // `PRAGMA application_id` of our files ("Lnwz").
 inline constexpr int64_t kApplicationId = 0x4c6e777a;
 // The schema version that this release reads and writes.
-inline constexpr int64_t kSchemaVersion = 9;
+inline constexpr int64_t kSchemaVersion = 10;
 // The files of schema/: N.sql upgrades a database from version N - 1. Never change a released one:
 // add the next. Times are microseconds since 1970, 0 for "not yet".
 extern const char* const kMigrations[kSchemaVersion];

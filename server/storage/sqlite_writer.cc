@@ -133,12 +133,19 @@ absl::Status StorageWriter::ChangeOwner(int64_t key, absl::string_view owner) {
   return connection_.Run("UPDATE experiments SET owner = ?2 WHERE key = ?1", key, owner);
 }
 
+absl::StatusOr<int64_t> StorageWriter::InsertShared(int64_t experiment,
+                                                    absl::string_view specification) {
+  RETURN_IF_ERROR(connection_.Run("INSERT INTO shared (experiment, specification) VALUES (?1, ?2)",
+                                  experiment, SqliteBlob{specification}));
+  return connection_.LastInsertRowId();
+}
+
 absl::Status StorageWriter::InsertPack(PackRecord& pack) {
   absl::Status status = connection_.Run(
-      "INSERT INTO packs (experiment, pack_key, specification, task, network, encoding) "
-      "VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+      "INSERT INTO packs (experiment, pack_key, specification, task, network, encoding, shared) "
+      "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
       pack.experiment, pack.pack_key, SqliteBlob{pack.specification}, pack.task, pack.network,
-      pack.encoding);
+      pack.encoding, pack.shared);
   pack.key = connection_.LastInsertRowId();
   return status;
 }
@@ -302,6 +309,8 @@ absl::Status StorageWriter::DeleteRows(int64_t experiment) {
   for (const char* sql : {"DELETE FROM trials WHERE key IN (SELECT key FROM trials "
                           "WHERE experiment = ?1 ORDER BY idx LIMIT ?2)",
                           "DELETE FROM packs WHERE key IN (SELECT key FROM packs "
+                          "WHERE experiment = ?1 LIMIT ?2)",
+                          "DELETE FROM shared WHERE key IN (SELECT key FROM shared "
                           "WHERE experiment = ?1 LIMIT ?2)"}) {
     const int64_t before = connection_.TotalChanges();
     absl::Status status = connection_.Run(sql, experiment, kMostDeletedRows);

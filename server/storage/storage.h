@@ -147,6 +147,9 @@ class StorageWriter : public StorageReader {
   // follow. Clears the experiment's end time.
   absl::Status ExtendExperiment(const ExperimentRecord& experiment, int32_t added);
   absl::Status ChangeOwner(int64_t key, absl::string_view owner);
+  // Stores the part of a serialized v1::TrialSpecification that packs of the experiment share, and
+  // returns its key.
+  absl::StatusOr<int64_t> InsertShared(int64_t experiment, absl::string_view specification);
   absl::Status InsertPack(PackRecord& pack);
   // Assigns ascending keys in the order given.
   absl::Status InsertTrials(absl::Span<TrialRecord> trials);

@@ -582,7 +582,8 @@ int64_t CountRows(const std::string& database) {
       (*connection)
           ->Query(
               "SELECT (SELECT count(*) FROM experiments) + (SELECT count(*) FROM trials) + "
-              "(SELECT count(*) FROM packs) + (SELECT count(*) FROM events)");
+              "(SELECT count(*) FROM packs) + (SELECT count(*) FROM shared) + "
+              "(SELECT count(*) FROM events)");
   return query.Step() ? query.Int(0) : -1;
 }
 

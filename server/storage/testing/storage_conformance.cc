@@ -25,7 +25,8 @@ ExperimentRecord StorageConformanceTest::Insert(const std::string& name, int tri
   PackRecord pack;
   pack.experiment = experiment.key;
   pack.pack_key = "key";
-  pack.specification = "shared";
+  pack.specification = "red";
+  pack.shared = *writer().InsertShared(experiment.key, "sha");
   pack.task = "parity";
   EXPECT_TRUE(writer().InsertPack(pack).ok());
   std::vector<TrialRecord> records(trials);
