@@ -249,9 +249,8 @@ std::variant<Flags, int> ParseFlags(int argc, const char* const* argv) {
   command
       .AddOption("--max_grid_bytes N", flags.core.max_grid_bytes,
                  "Maximum size of one experiment in bytes when it is expanded: each task, network "
-                 "and encoding of its "
-                 "grid has a copy of training and evaluation, with all lengths. The server needs "
-                 "several times as much memory for a moment")
+                 "and encoding of its grid has a copy of training and evaluation, with all "
+                 "lengths. The server needs several times as much memory for a moment")
       .Range(int64_t{1} << 20, int64_t{1} << 32)
       .ShowDefault();
   command

@@ -160,7 +160,7 @@ void AddReads(Service& service, Core& core, Calls& calls) {
                            });
       });
   service.Serve<v1::FindExperimentRequest, v1::FindExperimentResponse>(
-      Work::kQuery,
+      Work::kLookup,
       [&core](const auto& asked, const Caller&) -> absl::StatusOr<v1::FindExperimentResponse> {
         RETURN_IF_ERROR(CheckText("text", asked.text(), kMaxNameBytes));
         return core.reads().FindExperiment(asked);

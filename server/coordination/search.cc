@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cstdint>
-#include <limits>
 #include <utility>
 #include <vector>
 
@@ -58,16 +57,13 @@ struct Candidates {
 
 absl::StatusOr<Candidates> FindCandidates(StorageReader& reader, absl::string_view text) {
   Candidates found;
-  for (int64_t before = 0;;) {
-    ASSIGN_OR_RETURN(const auto page, reader.ListExperiments(before, "", kExperimentsAtOnce));
-    for (const ExperimentRecord& record : page) {
-      found.all.push_back(record.id);
-      if (record.name == text) found.of_specification.push_back(record.id);
-      if (Begins(text, record.id)) found.begun.push_back(record.id);
-    }
-    if (page.size() < kExperimentsAtOnce) return found;
-    before = page.back().key;
+  ASSIGN_OR_RETURN(const auto experiments, reader.ListExperimentIds());
+  for (const auto& [id, name] : experiments) {
+    found.all.push_back(id);
+    if (name == text) found.of_specification.push_back(id);
+    if (Begins(text, id)) found.begun.push_back(id);
   }
+  return found;
 }
 
 absl::StatusOr<std::pair<std::string, Response::Match>> FindId(StorageReader& reader,
@@ -127,12 +123,10 @@ absl::StatusOr<std::pair<std::string, Response::Match>> FindTrialId(StorageReade
     ASSIGN_OR_RETURN(const auto at, reader.ListTrials(record->key, index, {}, 1));
     if (!at.empty() && at[0].index == index) return std::pair(at[0].id, Response::FULL_NAME);
   }
-  ASSIGN_OR_RETURN(const auto trials,
-                   reader.ListTrials(record->key, 0, {}, std::numeric_limits<int64_t>::max()));
-  std::vector<std::string> all, begun;
-  for (const TrialRecord& trial : trials) {
-    all.push_back(trial.id);
-    if (Begins(text, trial.id)) begun.push_back(trial.id);
+  ASSIGN_OR_RETURN(const auto all, reader.ListTrialIds(record->key));
+  std::vector<std::string> begun;
+  for (const std::string& id : all) {
+    if (Begins(text, id)) begun.push_back(id);
   }
   if (begun.size() == 1 && use == Request::READ) return std::pair(begun[0], Response::GUESS);
   return absl::NotFoundError(absl::StrCat("there is no trial \"", text, "\" in ", experiment,

@@ -231,6 +231,14 @@ absl::StatusOr<absl::flat_hash_map<std::string, int64_t>> StorageReader::PackKey
   return keys;
 }
 
+absl::StatusOr<std::vector<std::pair<std::string, std::string>>>
+StorageReader::ListExperimentIds() {
+  return All<std::pair<std::string, std::string>>(
+      connection_.Query("SELECT id, name FROM experiments "
+                        "WHERE substr(id, 1, 1) <> '" LENGTHWISE_DELETED "' ORDER BY key DESC"),
+      [](const SqliteStatement& row) { return std::pair(row.String(0), row.String(1)); });
+}
+
 absl::StatusOr<std::vector<ExperimentRecord>> StorageReader::ListExperiments(
     int64_t before, const std::string& owner, int64_t limit) {
   RETURN_IF_ERROR(StoreCounts());
@@ -241,6 +249,12 @@ absl::StatusOr<std::vector<ExperimentRecord>> StorageReader::ListExperiments(
                                                  "ORDER BY key DESC LIMIT ?3",
                                                  bound, owner, limit),
                                ReadExperiment);
+}
+
+absl::StatusOr<std::vector<std::string>> StorageReader::ListTrialIds(int64_t experiment) {
+  return All<std::string>(
+      connection_.Query("SELECT id FROM trials WHERE experiment = ?1 ORDER BY idx", experiment),
+      [](const SqliteStatement& row) { return row.String(0); });
 }
 
 absl::StatusOr<std::vector<TrialRecord>> StorageReader::ListTrials(int64_t experiment,

@@ -50,10 +50,15 @@ class StorageReader {
   // Keys of the experiment's packs, by pack key. Reads no specification.
   absl::StatusOr<absl::flat_hash_map<std::string, int64_t>> PackKeys(int64_t experiment);
 
+  // Ids of all experiments and the names of their specifications, newest first. Reads no
+  // specification.
+  absl::StatusOr<std::vector<std::pair<std::string, std::string>>> ListExperimentIds();
   // Newest first: experiments with keys below `before` (0: all) of `owner` (empty: all owners).
   absl::StatusOr<std::vector<ExperimentRecord>> ListExperiments(int64_t before,
                                                                 const std::string& owner,
                                                                 int64_t limit);
+  // In the order of the grid.
+  absl::StatusOr<std::vector<std::string>> ListTrialIds(int64_t experiment);
   // In the order of the grid, from `first_index` on.
   absl::StatusOr<std::vector<TrialRecord>> ListTrials(int64_t experiment, int32_t first_index,
                                                       const TrialFilter& filter, int64_t limit);
