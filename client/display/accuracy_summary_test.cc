@@ -316,6 +316,23 @@ TEST(AccuracySummaryTest, ChartRanksEachTaskByItself) {
   EXPECT_THAT(names, ElementsAre("even_pairs b", "bucket_sort b", "even_pairs c"));
 }
 
+TEST(AccuracySummaryTest, ChartRanksEqualScoresByLossThenRate) {
+  v1::SummarizeExperimentResponse response = Headed();
+  const auto add = [&](const char* encoding, double loss, double rate) {
+    v1::SummarizeExperimentResponse::Cell& cell = AddCell(response, encoding, 1, {1.0, 1.0, 0.5});
+    SetStatistic(1, 1, *cell.mutable_selection());
+    cell.set_selection_loss(loss);
+    cell.set_learning_rate(rate);
+  };
+  add("a", 0.2, 0.001);
+  add("b", 0.1, 0.002);
+  add("c", 0.1, 0.001);
+  const Chart chart = MakeAccuracyChart(Summarize(response), 2);
+  ASSERT_EQ(chart.series.size(), 2u);
+  EXPECT_THAT(chart.series[0].name, HasSubstr("c"));
+  EXPECT_THAT(chart.series[1].name, HasSubstr("b"));
+}
+
 TEST(SparklineTest, DrawsAccuraciesAsBlocksOfTheirHeight) {
   EXPECT_EQ(Sparkline({0, 0.5, 1, std::nan(""), 0.1, 2}), "▁▅█ ▂█");
 }

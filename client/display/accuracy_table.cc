@@ -3,6 +3,7 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -308,10 +309,15 @@ Chart MakeAccuracyChart(const AccuracySummary& summary, size_t max_series) {
   std::vector<const AccuracyRow*> rows;
   for (const AccuracyRow& row : summary.rows) rows.push_back(&row);
   if (rows.size() > max_series) {
-    const auto is_better = [](const AccuracyRow* a, const AccuracyRow* b) {
-      // Rows without a score last.
-      if (b->selection().trials() == 0) return a->selection().trials() > 0;
-      return MeanOf(a->selection()) > MeanOf(b->selection());
+    // As the choice of a learning rate: of equal scores the lower loss, then the lower rate. Rows
+    // without a score last.
+    const auto key = [](const AccuracyRow& row) {
+      const bool has_score = row.selection().trials() > 0;
+      return std::tuple(!has_score, has_score ? -MeanOf(row.selection()) : 0, row.selection_loss(),
+                        row.learning_rate());
+    };
+    const auto is_better = [&](const AccuracyRow* a, const AccuracyRow* b) {
+      return key(*a) < key(*b);
     };
     // Tasks differ in chance and difficulty, so that only rows of one task are ranked: the best of
     // each task come before all second ones.

@@ -171,9 +171,7 @@ def _what_is_measured(comparison: Comparison) -> str:
     trials = [cell.measured.trials for row in comparison.cells for cell in row if cell.measured]
     least, most = min(trials), max(trials)
     per_cell = counted(most, "trial") if least == most else f"{least} to {counted(most, 'trial')}"
-    # No paper prints whether its trials share theirs.
-    tested = "" if table.is_time else ", all tested on one draw of examples"
-    return f"Here: {value}; {', or '.join(statistics)}; {per_cell} in each cell{tested}. Paper: {table.aggregation}."
+    return f"Here: {value}; {', or '.join(statistics)}; {per_cell} in each cell. Paper: {table.aggregation}."
 
 
 def _why_without_value(table: PublishedTable) -> str:
@@ -213,6 +211,9 @@ def protocol_remarks(comparison: Comparison) -> list[str]:
             for note in notes
         ]
         remarks.append(f"The paper leaves open: {'; '.join(parts)}.")
+    if table.silent and not table.is_time:
+        parts = [f"{what} (here {here})" for what, here in table.silent]
+        remarks.append(f"The paper does not say {'; '.join(parts)}.")
     for substitute, here in _substitutes(comparison):
         remarks.append(f"Never the paper's: {substitute.what}: {here} (paper: {substitute.published}).")
     for substitute, name in found.brought:

@@ -375,6 +375,12 @@ class PublishedTable:
     text: Sequence[Mapping[str, Any]] = ()
 
     @property
+    def silent(self) -> list[tuple[str, str]]:
+        """What the paper does not say and no field of a specification holds, and what Lengthwise does."""
+        paper = papers().get(self.key.partition("/")[0], {})
+        return [(one["what"], one["here"]) for one in paper.get("silent", [])]
+
+    @property
     def is_time(self) -> bool:
         """True if the numbers measure training time alone, which no evaluation changes."""
         return self.quantity in (Quantity.TRAINING_HOURS, Quantity.STEPS_PER_SECOND)

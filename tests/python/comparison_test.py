@@ -529,7 +529,7 @@ class DisplayTest(unittest.TestCase):
         )
         self.assertIn("3 of 6 cells have a value; rows without trials: Odds First", text)
         self.assertIn("steps 10 (paper: 20)", text)
-        self.assertIn("1 to 2 trials in each cell, all tested on one draw of examples.", " ".join(text.split()))
+        self.assertIn("1 to 2 trials in each cell.", " ".join(text.split()))
 
     def test_finished_trials_without_a_value_have_a_dash(self):
         self.comparison.cells[1][1].finished = True
@@ -1003,6 +1003,14 @@ class ProtocolTest(ResolvedTest):
             "each condition; in the released data of 4 to 11 clues).",
             remarks,
         )
+
+    def test_choices_of_which_the_paper_says_nothing_are_told(self):
+        for key, paper in {"addition_length_gen/statements": "decimal_addition", "randomized_pe/table_1": ""}.items():
+            table = published.find(key)
+            found = self.compare(key, f"protocol: {paper}" if paper else "encodings: none")
+            remarks = " ".join(display.protocol_remarks(Comparison("x", table, protocol=found)))
+            self.assertIn("whether its trials share their test examples (here all of a length are one draw).", remarks)
+            self.assertEqual("Kerple's r1 and r2" in remarks, bool(paper))
 
     def test_overrides_are_named_with_their_encoding(self):
         encodings = "encodings: [rope, {name: none, causal: true, label: c_nope}, {name: sin_cos_2d, columns: 4}]\n"
