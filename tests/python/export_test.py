@@ -274,6 +274,14 @@ class ExportTest(unittest.TestCase):
         self.assertEqual((site / f"models/{self.trials[1]}.safetensors").read_bytes(), Numbers(1).model())
         self.assertIn("SUCCEEDED", (site / f"logs/{self.trials[0]}.txt").read_text())
 
+    def test_site_names_the_rule_of_its_choices(self):
+        for options, lengths in (((), "seen"), (("--select", "seen"), "seen"), (("--select", "unseen"), "not seen")):
+            site = service.new_directory() / "site"
+            self.assertEqual(self.run_client("publish", "sort", "-o", str(site), *options).returncode, 0)
+            rule = f"the highest mean accuracy on lengths {lengths} in training."
+            self.assertIn(f"learning rates and best seeds by {rule}", (site / "index.html").read_text())
+            self.assertIn(f"the trial with {rule}", (site / "report.html").read_text())
+
     def test_site_is_of_a_whole_experiment(self):
         done = self.run_client("publish", "sort/0", "-o", str(service.new_directory() / "site"))
         self.assertEqual(done.returncode, 2)
