@@ -306,6 +306,13 @@ void CheckValidation(const v1::Evaluation& evaluation, const v1::Training& train
   CheckLengths("evaluation.validation.lengths", validation.lengths(), longest, findings);
 }
 
+// Returns true if evaluations of these lengths have scores for evaluation.select.
+bool CanChoose(const v1::Evaluation& evaluation,
+               const google::protobuf::RepeatedField<int32_t>& lengths) {
+  return evaluation.select() == "unseen" ||
+         absl::c_any_of(lengths, [&](int32_t length) { return length <= evaluation.seen_up_to(); });
+}
+
 }  // namespace
 
 void CheckOneOf(absl::string_view field, absl::string_view what, const std::string& value,
@@ -348,14 +355,24 @@ void CheckFields(const v1::ExperimentSpecification& specification, Findings& fin
 void CheckStop(const v1::ExperimentSpecification& specification, Findings& findings) {
   const v1::Evaluation& evaluation = specification.evaluation();
   if (!(specification.training().stop_at_accuracy() > 0) || evaluation.every_steps() == 0 ||
-      evaluation.select() == "unseen" ||
-      absl::c_any_of(evaluation.interval_lengths(),
-                     [&](int32_t length) { return length <= evaluation.seen_up_to(); })) {
+      CanChoose(evaluation, evaluation.interval_lengths())) {
     return;
   }
   findings.Add("training.stop_at_accuracy",
                "needs a seen length in evaluation.interval_lengths; add one, or set "
                "evaluation.select to unseen");
+}
+
+std::string ChoiceWarning(const v1::ExperimentSpecification& specification) {
+  const v1::Evaluation& evaluation = specification.evaluation();
+  const int seeds = specification.seeds_size() +
+                    specification.weight_seeds_size() * specification.data_seeds_size();
+  if (specification.learning_rates_size() * seeds < 2 || evaluation.has_validation() ||
+      CanChoose(evaluation, evaluation.lengths())) {
+    return "";
+  }
+  return "no evaluated length counts as seen, so nothing chooses between learning rates or seeds; "
+         "give evaluation.validation or a seen length, or set evaluation.select to unseen";
 }
 
 namespace {

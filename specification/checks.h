@@ -47,6 +47,10 @@ void CheckFields(const v1::ExperimentSpecification& specification, Findings& fin
 // evaluation.seen_up_to.
 void CheckStop(const v1::ExperimentSpecification& specification, Findings& findings);
 
+// Warns of a resolved specification with several learning rates or seeds whose evaluation will have
+// no scores to choose by. Empty for others.
+std::string ChoiceWarning(const v1::ExperimentSpecification& specification);
+
 // Reports empty axes, and a grid of more than `max_trials` trials or whose packs have more than
 // `max_bytes` bytes. Multiplies the axes' sizes; does not expand the grid.
 void CheckGridSize(const v1::ExperimentSpecification& specification, int64_t max_trials,

@@ -20,6 +20,7 @@
 #include "google/protobuf/util/message_differencer.h"
 #include "gtest/gtest.h"
 #include "specification/catalogues.h"
+#include "specification/checks.h"
 
 namespace lengthwise::specification {
 namespace {
@@ -433,6 +434,23 @@ TEST(ResolveTest, ProtocolsChooseAsTheirPapers) {
   const auto own = ResolveWithDefaults(kSmall);
   ASSERT_TRUE(own.ok()) << own.status();
   EXPECT_FALSE(own->specification.evaluation().has_select());
+}
+
+TEST(ResolveTest, WarnsWhereNothingWillChoose) {
+  const auto warning = [](const std::string& evaluation, const std::string& rates) {
+    const absl::StatusOr<Grid> grid = ResolveWithDefaults(absl::StrReplaceAll(
+        kSmall,
+        {{"lengths: 5..60 step 5", evaluation}, {"[0.001, 3e-4]", rates}, {"[3, 4]", "3"}}));
+    EXPECT_TRUE(grid.ok()) << grid.status();
+    return grid.ok() ? ChoiceWarning(grid->specification) : "";
+  };
+  const std::string two = "[0.001, 3e-4]";
+  EXPECT_THAT(warning("lengths: [40, 60]", two), HasSubstr("give evaluation.validation or"));
+  EXPECT_EQ(warning("lengths: [40, 60]", "0.001"), "") << "one trial";
+  EXPECT_EQ(warning("lengths: [20, 60]", two), "");
+  EXPECT_EQ(warning("lengths: [40, 60], seen_up_to: 40", two), "");
+  EXPECT_EQ(warning("lengths: [40, 60], select: unseen", two), "");
+  EXPECT_EQ(warning("lengths: [40, 60], validation: {lengths: 1..20}", two), "");
 }
 
 TEST(ResolveTest, EveryProtocolResolvesByName) {

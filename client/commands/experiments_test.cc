@@ -1,5 +1,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "client/commands/testing/commands_fixture.h"
 #include "gmock/gmock.h"
@@ -46,6 +47,16 @@ TEST_F(CommandsTest, DryRunSubmitsNothing) {
   EXPECT_THAT(out_, HasSubstr("e: 6 trials in 2 packs; nothing was submitted\n"));
   EXPECT_THAT(out_, HasSubstr("Estimated time: unknown: no trials of the same"));
   EXPECT_TRUE(server_.real().core().reads().ListExperiments({})->experiments().empty());
+}
+
+TEST_F(CommandsTest, WarnsBeforeTrainingWhereNothingWillChoose) {
+  const std::string path =
+      File("unseen.yaml", absl::StrReplaceAll(kSpecification, {{"[4, 8]", "[6, 8]"}}));
+  const auto warning = HasSubstr("warning: no evaluated length counts as seen, so nothing chooses");
+  EXPECT_EQ(Run({"validate", path}), kSuccess) << err_;
+  EXPECT_THAT(out_, warning);
+  EXPECT_EQ(Run({"submit", path, "--dry_run"}), kSuccess) << err_;
+  EXPECT_THAT(err_, warning);
 }
 
 TEST_F(CommandsTest, ExtensionIsEstimatedFromItsExperiment) {

@@ -27,6 +27,7 @@
 #include "platform/status_macros.h"
 #include "platform/user_directories.h"
 #include "specification/catalogues.h"
+#include "specification/checks.h"
 #include "specification/components.h"
 #include "specification/examples.h"
 #include "specification/parse.h"
@@ -130,6 +131,8 @@ absl::StatusOr<ResolvedFile> ResolveFile(const std::string& path) {
     for (std::string& warning : specification::ExampleWarnings(resolved.grid.specification)) {
       resolved.examples.warnings.push_back(std::move(warning));
     }
+    std::string unchosen = specification::ChoiceWarning(resolved.grid.specification);
+    if (!unchosen.empty()) resolved.examples.warnings.push_back(std::move(unchosen));
     return resolved;
   }
   if (!absl::IsInvalidArgument(grid.status())) return grid.status();

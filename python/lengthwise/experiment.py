@@ -333,18 +333,20 @@ class Experiment(Snapshot[experiment_service_pb2.Experiment]):
         frame.attrs["remarks"] = comparison_display.remarks(found, "best_measured and best_published", True)
         return frame
 
-    def export(self, format: str, path: str | os.PathLike[str] | None = None, *, force: bool = False) -> Path:
+    def export(
+        self, format: str, path: str | os.PathLike[str] | None = None, *, force: bool = False, select: str = ""
+    ) -> Path:
         """Exports measurements or models for other tools, and returns the path.
 
         `format`: csv, json, tensorboard, safetensors, npz, latex or site, as in `lengthwise export`. `path` is the file
         or directory to make; without it the name and the format, here. `force` replaces an earlier export: a file with the
-        format's suffix, or in a directory the files that its export.json lists. Other files there stay. Trials that are left
-        out are a UserWarning.
+        format's suffix, or in a directory the files that its export.json lists. Other files there stay. `select`: as for
+        `results`; latex and site choose. Trials that are left out are a UserWarning.
         """
         from lengthwise import exports
 
         subject = exports.Subject(self._message, self._trials())
-        return exports.export_and_warn(self._connection, subject, format, user_path(path), force)
+        return exports.export_and_warn(self._connection, subject, format, user_path(path), force, select)
 
     def report(
         self, path: str | os.PathLike[str] | None = None, *, compare: str | Sequence[str] = (), select: str = ""

@@ -253,6 +253,9 @@ class ExportTest(unittest.TestCase):
         for name, row in trials.set_index("trial").iterrows():
             seen, unseen = (means.at[f"{self.experiment.name}/trials/{name}", side] for side in (True, False))
             self.assertEqual((row["seen"], row["unseen"]), (f"{seen:.1f}", f"{unseen:.1f}"))
+        steps = pandas.read_csv(site / "trials.csv").set_index("trial")["steps"]
+        for name, row in trials.set_index("trial").iterrows():
+            self.assertEqual(row["steps"], str(steps[f"{self.experiment.name}/trials/{name}"]))
         of_encoding = finals.drop_duplicates("trial").set_index("trial")["encoding"]
         for _, row in results.iterrows():
             own = means[of_encoding == row["encoding"]]
@@ -265,6 +268,10 @@ class ExportTest(unittest.TestCase):
         by_length = finals.groupby(["encoding", "length"])["accuracy"].mean()
         self.assertEqual(len(drawn), len(by_length))
         numpy.testing.assert_allclose(sorted(drawn["y"]), sorted(by_length), rtol=1e-6)
+        losses = pandas.read_csv(site / "loss_curves.csv").groupby(["encoding", "step"])["mean_loss"].mean()
+        numpy.testing.assert_allclose(
+            sorted(pandas.read_csv(site / "figures/loss.csv")["y"]), sorted(losses), rtol=1e-6
+        )
         sums = dict(line.split("  ")[::-1] for line in (site / "SHA256SUMS").read_text().splitlines())
         written = {str(one.relative_to(site)) for one in site.rglob("*") if one.is_file()}
         self.assertEqual({*sums} | {"SHA256SUMS", "export.json"}, written)
@@ -273,6 +280,14 @@ class ExportTest(unittest.TestCase):
         self.assertIn("<p class=\"soft\">Random guess: 20 %.</p>", page)
         self.assertEqual((site / f"models/{self.trials[1]}.safetensors").read_bytes(), Numbers(1).model())
         self.assertIn("SUCCEEDED", (site / f"logs/{self.trials[0]}.txt").read_text())
+
+    def test_site_names_the_rule_of_its_choices(self):
+        for options, lengths in (((), "seen"), (("--select", "seen"), "seen"), (("--select", "unseen"), "not seen")):
+            site = service.new_directory() / "site"
+            self.assertEqual(self.run_client("publish", "sort", "-o", str(site), *options).returncode, 0)
+            rule = f"the highest mean accuracy on lengths {lengths} in training."
+            self.assertIn(f"learning rates and best seeds by {rule}", (site / "index.html").read_text())
+            self.assertIn(f"the trial with {rule}", (site / "report.html").read_text())
 
     def test_site_is_of_a_whole_experiment(self):
         done = self.run_client("publish", "sort/0", "-o", str(service.new_directory() / "site"))

@@ -197,8 +197,28 @@ class LinesTest(FigureCase):
             add(experiment, trial, [1, 1, 1])
         styles = [one.style for one in self.figure("accuracy_by_length", experiment).panels[0].series]
         self.assertEqual(styles[0], encoding_style("none"))
-        self.assertEqual(styles[1:], [encoding_style(name) for name in names])
+        self.assertEqual([style.marker for style in styles[1:]], [encoding_style(name).marker for name in names])
         self.assertEqual(len({(style.hex_color, style.marker) for style in styles}), 9)
+        self.assertEqual(len({style.hex_color for style in styles}), 7, "all that there are")
+
+    def test_lines_share_no_colour_while_one_is_left(self):
+        def colors(*names):
+            experiment = plotted()
+            for name in names:
+                trial = make_trial(name)
+                if styled_name(Component(name=name), "") == name:
+                    trial = make_trial("none")
+                    trial.specification.network.name = trial.specification.network.label = name
+                    trial.name = f"experiments/e-1/trials/{name}"
+                add(experiment, trial, [1, 1, 1])
+            return [one.style.hex_color for one in self.figure("accuracy_by_length", experiment).panels[0].series]
+
+        names = ["rnn", "stack_rnn", "tape_rnn", "lstm", "shaw", "none", "relative"]
+        self.assertEqual(len({*colors(*names)}), len(names))
+        # The first in the list of fixed places keeps its colour, wherever it stands in the figure.
+        self.assertEqual(colors("lstm", "shaw", "rope")[2], encoding_style("rope").hex_color)
+        self.assertEqual(colors("lstm", "shaw")[1], encoding_style("shaw").hex_color)
+        self.assertEqual(colors("lstm"), [encoding_style("lstm").hex_color])
 
     def test_two_forms_of_a_network_leave_the_others_their_colours(self):
         experiment = plotted()

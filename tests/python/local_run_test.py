@@ -72,11 +72,20 @@ class LocalRunTest(unittest.TestCase):
             specification("first", encodings=encodings), data_dir=self.directory / "first", device="cpu", workers=1
         )
         site = experiment.export("site", self.directory / "site")
-        name = experiment.trials()[1].id
-        again = lengthwise.run(site / f"trials/{name}.json", data_dir=self.directory / "again", device="cpu", workers=1)
-        model = again.trials()[0].export("safetensors", self.directory / "again.safetensors")
-        self.assertEqual(model.read_bytes(), (site / f"models/{name}.safetensors").read_bytes())
-        self.assertNotEqual(model.read_bytes(), (site / f"models/{experiment.trials()[0].id}.safetensors").read_bytes())
+        other, name = (trial.id for trial in experiment.trials())
+        (commands,) = re.findall("<pre>(.*?TRIAL.*?)</pre>", (site / "index.html").read_text(), re.DOTALL)
+        program = PROGRAMS["LENGTHWISE_CLIENT_BINARY"]
+        for command in commands.replace("TRIAL", name).replace("NAME", "first").splitlines():
+            words = [program if word == "lengthwise" else word for word in command.split()]
+            done = subprocess.run(
+                words, cwd=site, env={**service.ENVIRONMENT, **PROGRAMS, MARK: self.mark}, capture_output=True, text=True
+            )
+            self.assertEqual(done.returncode, 0, done.stderr)
+        page = (site / "index.html").read_text()
+        self.assertIn(done.stdout.split()[0], page[page.index(name) :].split("</tr>")[0], "the model's SHA-256")
+        self.assertNotEqual(
+            (site / "again.safetensors").read_bytes(), (site / f"models/{other}.safetensors").read_bytes()
+        )
 
     def start_script(self, name: str, steps: int) -> subprocess.Popen:
         code = f"""

@@ -24,7 +24,9 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     try:
         with connect(arguments) as connection:
             subject = exports.find_subject(connection, arguments.name)
-            done = exports.export(connection, subject, arguments.format, arguments.out, arguments.force, show)
+            done = exports.export(
+                connection, subject, arguments.format, arguments.out, arguments.force, show, arguments.select
+            )
     except KeyboardInterrupt:
         err.write("lengthwise: interrupted; nothing was written\n")
         return INTERRUPTED

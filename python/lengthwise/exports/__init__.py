@@ -33,9 +33,9 @@ class Format:
     module: str
     exporter: str
 
-    def make(self, connection: Connection, subject: Subject, output: Output) -> Exporter:
+    def make(self, connection: Connection, subject: Subject, output: Output, select: str) -> Exporter:
         module = importlib.import_module(f"lengthwise.exports.{self.module}")
-        exporter: Exporter = getattr(module, self.exporter)(connection, subject, output)
+        exporter: Exporter = getattr(module, self.exporter)(connection, subject, output, select)
         return exporter
 
 
@@ -86,12 +86,13 @@ def export(
     path: str = "",
     replace: bool = False,
     progress: Callable[[int, int], None] | None = None,
+    select: str = "",
 ) -> Result:
     """Writes it to `path`; without one to the short name and the format's suffix, here. It is there whole or not at all.
 
-    `progress` is told after each trial how many are done, of how many. Errors: the server's; INVALID_ARGUMENT for a format
-    that there is not; NOT_FOUND: no trial has anything that the format holds; FAILED_PRECONDITION: it cannot be written, and
-    what to do.
+    `progress` is told after each trial how many are done, of how many. `select`: as for Exporter. Errors: the server's;
+    INVALID_ARGUMENT for a format that there is not; NOT_FOUND: no trial has anything that the format holds;
+    FAILED_PRECONDITION: it cannot be written, and what to do.
     """
     if format not in FORMATS:
         raise UsageError(f'unknown format "{format}"; there are {", ".join(FORMATS)}')
@@ -107,7 +108,10 @@ def export(
         path = file_name(named) + suffix
     _check_path(path, format, chosen, kind, subject)
     result = Result(path)
-    with Output(path, kind, replace, suffix) as output, closing(chosen.make(connection, subject, output)) as exporter:
+    with (
+        Output(path, kind, replace, suffix) as output,
+        closing(chosen.make(connection, subject, output, select)) as exporter,
+    ):
         exporter.begin()
         for done, trial in enumerate(subject.trials, 1):
             try:
@@ -147,10 +151,15 @@ def _manifest(name: str, subject: Subject, trials: int, files: list[str]) -> str
 
 
 def export_and_warn(
-    connection: Connection, subject: Subject, format: str, path: str | os.PathLike[str] | None, replace: bool
+    connection: Connection,
+    subject: Subject,
+    format: str,
+    path: str | os.PathLike[str] | None,
+    replace: bool,
+    select: str = "",
 ) -> Path:
     """Returns the path; trials that are not in it are a warning."""
-    result = export(connection, subject, format, "" if path is None else os.fspath(path), replace)
+    result = export(connection, subject, format, "" if path is None else os.fspath(path), replace, select=select)
     for why in [*result.absent, *result.damaged]:
         warnings.warn(f"left out: {why}", stacklevel=4)
     return Path(result.path)

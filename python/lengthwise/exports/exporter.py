@@ -24,10 +24,12 @@ class Subject:
 class Exporter:
     """`begin`, `add_trial` for each trial in turn, `finish`. Errors are the server's and those of Output."""
 
-    def __init__(self, connection: Connection, subject: Subject, output: Output) -> None:
+    def __init__(self, connection: Connection, subject: Subject, output: Output, select: str = "") -> None:
+        """`select`: rule of choices, "seen" or "unseen"; empty: the specification's, or a paper's beside its table."""
         self.connection = connection
         self.subject = subject
         self.output = output
+        self.select = select
         self._files = ExitStack()
 
     def open(self, name: str = "") -> BinaryIO:

@@ -32,7 +32,7 @@ class LatexExporter(Exporter):
     def finish(self) -> None:
         experiment = self.subject.experiment
         name = short_name(experiment.name)
-        summary = queries.summary(self.connection, experiment.name, with_lengths=True)
+        summary = queries.summary(self.connection, experiment.name, with_lengths=True, select=self.select)
         if not accuracy_table.rows_of(summary):
             raise NotFoundError(f"no trial of {name} has been evaluated in full, so there is no table")
         # Without characters that could end a label or a comment, whatever the experiment's name is.
@@ -43,7 +43,7 @@ class LatexExporter(Exporter):
             f"% {label}, by lengthwise export.\n\\begin{{table}}\n\\centering\n{table}"
             f"\\caption{{{caption}}}\n\\label{{tab:{label}}}\n\\end{{table}}\n"
         )
-        for beside in comparison.fetch_all(self.connection, experiment):
+        for beside in comparison.fetch_all(self.connection, experiment, self.select):
             out = io.StringIO()
             comparison_display.write_latex(beside, False, out)
             text += f"\n{out.getvalue()}"

@@ -18,6 +18,8 @@ from lengthwise.exports.tables import CsvExporter
 from lengthwise.message_json import as_dictionary
 from lengthwise.models import download_model
 from lengthwise.names import short_name
+from lengthwise.plots.groups import group_trials
+from lengthwise.plots.panels import choice_of
 from lengthwise.queries import Summary
 from lengthwise.rendering import format_exact
 from lengthwise.version import __version__
@@ -80,7 +82,7 @@ class SiteExporter(CsvExporter):
 
     def finish(self) -> None:
         super().finish()
-        data = report.fetch(self.connection, self.subject.experiment)
+        data = report.fetch(self.connection, self.subject.experiment, select=self.select)
         self._write_json("specification.json", as_dictionary(data.experiment.specification))
         # The same results give the same files.
         self.output.write("report.html", report.render(data, dated=False))
@@ -104,6 +106,7 @@ class SiteExporter(CsvExporter):
             trials=[_row(trial, data.summary, finals, sums) for trial in self.subject.trials],
             has_files=any("contents" in task.parameters for task in data.experiment.specification.tasks),
             figures=list(figures),
+            choice=choice_of(group_trials([data.plotted]), by_loss),
             undrawn=undrawn,
             sums=sums,
         )

@@ -12,7 +12,7 @@ from lengthwise.errors import NothingChoosesError
 from lengthwise.names import label
 from lengthwise.plots.catalogue import Component
 from lengthwise.plots.data import PlottedExperiment, Trial
-from lengthwise.plots.series_style import CHOICES, SeriesStyle, encoding_style, numbered_style, styled_name
+from lengthwise.plots.series_style import CHOICES, SeriesStyle, apart, encoding_style, numbered_style, styled_name
 from lengthwise.published import drawn_by
 
 T = TypeVar("T")
@@ -54,7 +54,8 @@ def _styled(network: Component, encoding: Component) -> tuple[str, str]:
 def _set_styles(groups: Sequence[TrialGroup]) -> None:
     """An encoding, or a network with a style of its own, has its colour of all figures, unless several experiments have it,
     or several networks have the encoding: then lines are numbered in the order of the grids. Choices of positions have
-    colours of their own, but a plain and a randomized encoding of one name share one.
+    colours of their own, but a plain and a randomized encoding of one name share one. Where others would share a colour, the
+    first in the list of fixed places keeps it.
     """
     contexts: dict[tuple[str, str], set[str]] = {}
     for one in groups:
@@ -63,6 +64,7 @@ def _set_styles(groups: Sequence[TrialGroup]) -> None:
     in_one_context = all(len(found) == 1 for found in contexts.values())
     alike: dict[tuple[str, str, str], list[str]] = {}
     numbers: dict[tuple[str, str, int], int] = {}
+    looks: list[tuple[str, int, str]] = []
     for one in groups:
         (name, within), drawn = _styled(one.network, one.encoding), drawn_by(one.encoding)
         context = f"{one.experiment.name}/{within}"
@@ -73,9 +75,14 @@ def _set_styles(groups: Sequence[TrialGroup]) -> None:
         variant = beside.index(own) * (len(CHOICES) if drawn else 1) + CHOICES.get(drawn, 0)
         if in_one_context:
             one.style = encoding_style(name, bool(drawn), variant)
+            looks.append((name, variant, drawn if variant else ""))
         else:
             style = numbered_style(numbers.setdefault((context, name, variant), len(numbers)))
             one.style = replace(style, dashes=style.dashes + bool(drawn))
+    wanted = {look: one.style.color for look, one in zip(looks, groups)}
+    colors = apart(dict(sorted(wanted.items(), key=lambda look: (look[0][1] > 0, look[1]))))
+    for look, one in zip(looks, groups):
+        one.style = replace(one.style, color=colors[look])
 
 
 def group_trials(experiments: Sequence[PlottedExperiment]) -> list[TrialGroup]:
@@ -179,7 +186,9 @@ def best_rate(group: TrialGroup, key_of: Callable[[Trial], Key | None]) -> list[
 
 
 def best_trial(trials: Iterable[Trial], key_of: Callable[[Trial], Key | None]) -> Trial | None:
-    return choose((trial, 0.0, [key]) for trial in trials if (key := key_of(trial)) is not None)
+    return choose(
+        (trial, trial.specification.learning_rate, [key]) for trial in trials if (key := key_of(trial)) is not None
+    )
 
 
 def best_trials(groups: Iterable[TrialGroup], wanted: Callable[[Trial], bool]) -> list[tuple[TrialGroup, Trial]]:

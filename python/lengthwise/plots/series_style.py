@@ -1,10 +1,15 @@
-"""Colours, markers and dashes that distinguish a figure's series. An encoding has the same colour in every figure."""
+"""Colours, markers and dashes that distinguish a figure's series. An encoding has the same colour in every figure, unless
+another one there, of an earlier place in the list below, has that colour.
+"""
 from __future__ import annotations
 
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from lengthwise.plots.catalogue import Component
+
+T = TypeVar("T", bound=Hashable)
 
 # As axes.prop_cycle of the style sheet has them.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -57,6 +62,17 @@ class SeriesStyle:
 def numbered_style(number: int) -> SeriesStyle:
     """The style of series `number`, from 0. The first 28 styles differ."""
     return SeriesStyle(number, number, number // len(COLORS) % len(_DASHES))
+
+
+def apart(wanted: Mapping[T, int]) -> dict[T, int]:
+    """Colours by what has them. The first that wants a colour keeps it; the others get those that are left, if any are."""
+    left = list(range(len(COLORS)))
+    found: dict[T, int] = {}
+    for one, color in wanted.items():
+        if color % len(COLORS) in left:
+            left.remove(color % len(COLORS))
+            found[one] = color
+    return {one: found[one] if one in found else left.pop() if left else color for one, color in wanted.items()}
 
 
 def styled_name(network: Component, encoding: str) -> str:
