@@ -1,7 +1,7 @@
 """Floods a Lengthwise server on this machine and reports what that costs the server.
 
-Each flood speaks HTTP/2 on raw sockets and stops by itself, at the latest when the server needs 2 GB. Those of neighbours
-use a token of their own, the others none.
+Each flood speaks HTTP/2 on raw sockets, from 64 addresses, and stops by itself, at the latest when the server needs 2 GB.
+Those of neighbours, submitters and workers use a token of their own, the others none.
 Meanwhile a worker sends heartbeats and points, which a watch waits for, and new clients make valid calls. Only servers on
 the loopback are flooded:
 
@@ -9,6 +9,7 @@ the loopback are flooded:
 """
 
 import argparse
+import concurrent.futures
 import contextlib
 import ctypes
 import dataclasses
@@ -25,14 +26,13 @@ import sys
 import threading
 import time
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from wire import (
     CONTINUATION,
     DATA,
     END_HEADERS,
     END_STREAM,
-    FLOOD_ADDRESS,
     HEADERS,
     PING,
     PREFACE,
@@ -53,7 +53,7 @@ from wire import (
 )
 
 METHOD = "/lengthwise.v1.ExperimentService/ListExperiments"
-# For floods from many addresses.
+# Differ from the probe's, as for a flood from other machines.
 FLOOD_ADDRESSES = [f"127.0.1.{number}" for number in range(1, 65)]
 HEALTH_CHECK = "/grpc.health.v1.Health/Check"
 HEALTH_WATCH = "/grpc.health.v1.Health/Watch"
@@ -66,11 +66,12 @@ UPLOAD = "/lengthwise.v1.WorkerService/UploadArtifact"
 RESOLVE = "/lengthwise.v1.CatalogueService/ResolveSpecification"
 LIST_CATALOGUE = "/lengthwise.v1.CatalogueService/ListCatalogueEntries"
 EXPERIMENTS = "/lengthwise.v1.ExperimentService/"
+CREATE_EXPERIMENT = EXPERIMENTS + "CreateExperiment"
 SPECIFICATION = """{{name: flood, tasks: [{tasks}], networks: {{name: encoder, blocks: 1, heads: 1, d_model: 8}},
 encodings: [{encodings}], learning_rates: 1e-3, seeds: {seeds}, training: {{steps: 1, batch_size: 1, lengths: 1..5}},
 evaluation: {{lengths: {lengths}, sequences: 1}}}}"""
 # Roles of tokens.
-VIEWER, WORKER = 1, 3
+VIEWER, SUBMITTER, WORKER = 1, 2, 3
 # The version of the workers' API (kWorkerApiVersion).
 API_VERSION = 6
 # Floods stop when the server needs this much: they share the machine with others.
@@ -86,11 +87,21 @@ class Sent:
     unit: str
 
 
+def specification(tasks: list[str], encodings: list[str], seeds: str, lengths: str, comment: int = 0) -> bytes:
+    """Returns a SpecificationText, with a comment of so many bytes."""
+    text = SPECIFICATION.format(tasks=", ".join(tasks), encodings=", ".join(encodings), seeds=seeds, lengths=lengths)
+    text += "\n#" + "x" * comment
+    return b"\x08\x01" + field(2, text.encode())  # YAML
+
+
+def randomized(count: int) -> list[str]:
+    """Returns so many different encodings."""
+    return [f"{{name: sin_cos, randomized: true, max_position: {1_000_000 + n}, label: e{n}}}" for n in range(count)]
+
+
 def resolve_request(tasks: list[str], encodings: list[str], lengths: str = "5", comment: int = 0) -> bytes:
     """Returns a ResolveSpecificationRequest, with a comment of so many bytes."""
-    text = SPECIFICATION.format(tasks=", ".join(tasks), encodings=", ".join(encodings), seeds="0", lengths=lengths)
-    text += "\n#" + "x" * comment
-    return field(1, b"\x08\x01" + field(2, text.encode()))  # YAML
+    return field(1, specification(tasks, encodings, "0", lengths, comment))
 
 
 def worker_call(worker: str, experiment: bytes, packs: int = 1) -> bytes:
@@ -228,13 +239,31 @@ class Probe:
             thread.join()
 
 
+def addresses(count: int) -> Iterator[str]:
+    """Returns so many addresses, each of FLOOD_ADDRESSES in turn."""
+    return itertools.islice(itertools.cycle(FLOOD_ADDRESSES), count)
+
+
+def at_once(count: int, work: Callable[[str], int]) -> int:
+    """Does the work in so many threads, from one address each. Returns the sum of the results."""
+
+    def one(address: str) -> int:
+        # The server may accept no connection.
+        with contextlib.suppress(OSError):
+            return work(address)
+        return 0
+
+    with concurrent.futures.ThreadPoolExecutor(count) as threads:
+        return sum(threads.map(one, addresses(count)))
+
+
 def descriptors(target: Target, scale: float) -> Sent:
-    """Opens and closes more connections than the server may have descriptors."""
+    """Opens and closes more connections than the server takes from strangers, or has descriptors for."""
     connections = []
     count = int(2000 * scale)
-    for _ in range(count):
+    for address in addresses(count):
         try:
-            connections.append(socket.create_connection((target.host, target.port), 2, (FLOOD_ADDRESS, 0)))
+            connections.append(socket.create_connection((target.host, target.port), 2, (address, 0)))
         except OSError:
             break
     opened = len(connections)
@@ -245,41 +274,50 @@ def descriptors(target: Target, scale: float) -> Sent:
 
 
 def gzip_bomb(target: Target, scale: float) -> Sent:
-    """Sends one compressed message of 3 MB that is 3 GB of zeros."""
+    """Sends, from each address, one compressed message of 3 MB that is 3 GB of zeros."""
     packer = zlib.compressobj(9, zlib.DEFLATED, 31)
     start = packer.compress(bytes(1 << 20)) + packer.flush(zlib.Z_FULL_FLUSH)
     block = packer.compress(bytes(1 << 24)) + packer.flush(zlib.Z_FULL_FLUSH)
     packed = start + block * int(188 * scale)  # without the checksum, which would follow the zeros
-    connection = Connection(target)
-    connection.read(1)
-    connection.send(frame(HEADERS, END_HEADERS, 1, request_headers(METHOD, {"grpc-encoding": "gzip"})))
     message = b"\x01" + struct.pack(">I", len(packed)) + packed
-    sent = connection.send_data(1, len(message), message, time.monotonic() + 20)
-    connection.send(frame(DATA, END_STREAM, 1))
-    deadline = time.monotonic() + 10
-    while 1 not in connection.ended and not connection.closed and time.monotonic() < deadline:
-        connection.read(0.5)
-    connection.close()
-    # The server may refuse the call at once.
-    return Sent(sent, 1000, "bytes")
+
+    def bomb(address: str) -> int:
+        connection = Connection(target, address)
+        connection.read(1)
+        connection.send(frame(HEADERS, END_HEADERS, 1, request_headers(METHOD, {"grpc-encoding": "gzip"})))
+        sent = connection.send_data(1, len(message), message, time.monotonic() + 20)
+        connection.send(frame(DATA, END_STREAM, 1))
+        deadline = time.monotonic() + 10
+        while 1 not in connection.ended and not connection.closed and time.monotonic() < deadline:
+            connection.read(0.5)
+        connection.close()
+        return sent
+
+    # The server may refuse each call at once.
+    return Sent(at_once(len(FLOOD_ADDRESSES), bomb), 64_000, "bytes")
 
 
 def large_message(target: Target, scale: float) -> Sent:
-    """Sends one message of 700 MiB."""
+    """Sends, from each address, one message of 700 MiB."""
     size = int(scale * 700) << 20
-    connection = Connection(target)
-    connection.read(1)
-    connection.send(frame(HEADERS, END_HEADERS, 1, request_headers(METHOD)))
-    sent = connection.send_data(1, size + 5, b"\0" + struct.pack(">I", size), time.monotonic() + 30)
-    connection.close()
-    # The server may refuse the call at once.
-    return Sent(sent, 1000, "bytes")
+
+    def large(address: str) -> int:
+        connection = Connection(target, address)
+        connection.read(1)
+        connection.send(frame(HEADERS, END_HEADERS, 1, request_headers(METHOD)))
+        sent = connection.send_data(1, size + 5, b"\0" + struct.pack(">I", size), time.monotonic() + 30)
+        connection.close()
+        return sent
+
+    # The server may refuse each call at once.
+    return Sent(at_once(len(FLOOD_ADDRESSES), large), 64_000, "bytes")
 
 
 def resets(target: Target, scale: float) -> Sent:
-    """Opens and resets 300,000 streams on four connections."""
+    """Opens and resets 300,000 streams on 64 connections."""
+    connections = [Connection(target, address) for address in FLOOD_ADDRESSES]
     # The server reads the first 50 at once and 20 a second afterwards. The kernel takes this many in any case.
-    return rapid_resets([Connection(target) for _ in range(4)], METHOD, "", int(75_000 * scale))
+    return rapid_resets(connections, METHOD, "", int(4_700 * scale))
 
 
 def rapid_resets(connections: list[Connection], method: str, token: str, count: int) -> Sent:
@@ -314,28 +352,34 @@ def rapid_resets(connections: list[Connection], method: str, token: str, count: 
 
 
 def continuation(target: Target, scale: float) -> Sent:
-    """Sends 2 GB of CONTINUATION frames that never end a header block."""
-    connection = Connection(target)
-    connection.send(frame(HEADERS, 0, 1, request_headers(METHOD)))
-    payload = literal("x", "y" * 16000)
-    one = frame(CONTINUATION, 0, 1, payload)
-    sent = 0
-    deadline = time.monotonic() + 30
-    while sent < 2e9 * scale and time.monotonic() < deadline and connection.send(one):
-        sent += len(one)
-    connection.close()
-    # Two frames exceed the limit of 16 KiB for a call's headers. The server may hang up on the second.
-    return Sent(sent, 2 * len(one), "bytes")
+    """Sends, on 64 connections, 2 GB of CONTINUATION frames that never end a header block."""
+    one = frame(CONTINUATION, 0, 1, literal("x", "y" * 16000))
+    most = 2e9 * scale / len(FLOOD_ADDRESSES)
+
+    def endless(address: str) -> int:
+        connection = Connection(target, address)
+        connection.send(frame(HEADERS, 0, 1, request_headers(METHOD)))
+        sent = 0
+        deadline = time.monotonic() + 30
+        while sent < most and time.monotonic() < deadline and connection.send(one):
+            sent += len(one)
+        connection.close()
+        return sent
+
+    # Two frames exceed the limit of 16 KiB for a call's headers. The server may hang up on the second. On a busy machine some
+    # connections take too long.
+    return Sent(at_once(len(FLOOD_ADDRESSES), endless), len(FLOOD_ADDRESSES) * len(one), "bytes")
 
 
 def many(target: Target, count: int, each: Callable[[Connection, int], int], per_connection: int) -> int:
-    """Runs `each` on `count` streams and keeps all open until the end. Returns the sum of its results."""
+    """Runs `each` on `count` streams, of connections from each address in turn, and keeps all open until the end. Returns
+    the sum of its results."""
     connections: list[Connection] = []
     total = done = 0
     deadline = time.monotonic() + 40
     while done < count and time.monotonic() < deadline:
         try:
-            connection = Connection(target)
+            connection = Connection(target, FLOOD_ADDRESSES[len(connections) % len(FLOOD_ADDRESSES)])
         except OSError:
             break
         connections.append(connection)
@@ -364,7 +408,7 @@ def half_messages(target: Target, scale: float) -> Sent:
 
     count = int(300 * scale)
     # The server may refuse each call at once.
-    return Sent(many(target, count, half, 10), count // 2, "messages")
+    return Sent(many(target, count, half, 4), count // 2, "messages")
 
 
 def open_streams(target: Target, scale: float) -> Sent:
@@ -456,7 +500,7 @@ def tiny_frames(target: Target, scale: float) -> Sent:
 
 
 def key_updates(target: Target, scale: float) -> Sent:
-    """Changes the keys of 24 TLS connections without end."""
+    """Changes the keys of 64 TLS connections without end."""
     library = ctypes.CDLL("libssl.so.3")
     for name, arguments in {
         "SSL_CTX_new": [ctypes.c_void_p],
@@ -474,7 +518,7 @@ def key_updates(target: Target, scale: float) -> Sent:
     context = library.SSL_CTX_new(library.TLS_client_method())
     library.SSL_CTX_set_alpn_protos(context, b"\x02h2", 3)
     end = time.monotonic() + 20 * scale
-    sent = [0] * 24
+    sent = [0] * len(FLOOD_ADDRESSES)
 
     def flood(index: int) -> None:
         while time.monotonic() < end:
@@ -504,11 +548,11 @@ def key_updates(target: Target, scale: float) -> Sent:
         thread.start()
     for thread in threads:
         thread.join()
-    return Sent(sum(sent), 24 * 1000, "KeyUpdates")
+    return Sent(sum(sent), 1000 * len(sent), "KeyUpdates")
 
 
 def client_hellos(target: Target, scale: float) -> Sent:
-    """Repeats a recorded ClientHello on new connections from six addresses: the server signs each, this flood nothing."""
+    """Repeats a recorded ClientHello on new connections: the server signs each, this flood nothing."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
@@ -522,11 +566,11 @@ def client_hellos(target: Target, scale: float) -> Sent:
     end = time.monotonic() + 20 * scale
     sent = 0
     waiting: list[socket.socket] = []
-    for number in itertools.count():
+    for address in itertools.cycle(FLOOD_ADDRESSES):
         if time.monotonic() > end:
             break
         try:
-            connection = socket.create_connection((target.host, target.port), 2, (FLOOD_ADDRESSES[number % 6], 0))
+            connection = socket.create_connection((target.host, target.port), 2, (address, 0))
             connection.sendall(hello)
         except OSError:
             time.sleep(0.01)
@@ -617,36 +661,28 @@ def neighbours_descriptors(target: Target, scale: float) -> Sent:
 
 
 def neighbours_resolves(target: Target, scale: float) -> Sent:
-    """Has 60 large specifications resolved at once, with a token."""
-    return resolves(target, ["bucket_sort", "reverse_string", "parity_check"], 5000, "5", int(60 * scale))
+    """Has 64 large specifications resolved at once, with a token."""
+    return resolves(target, ["bucket_sort", "reverse_string", "parity_check"], 5000, "5", int(64 * scale))
 
 
 def neighbours_specifications(target: Target, _scale: float) -> Sent:
-    """Has four small specifications of 600 MB resolved at once, with a token."""
-    return resolves(target, ["bucket_sort"], 2000, "1..100000", 4)
+    """Has 64 small specifications of 600 MB resolved at once, with a token."""
+    return resolves(target, ["bucket_sort"], 2000, "1..100000", 64)
 
 
 def resolves(target: Target, tasks: list[str], encodings: int, lengths: str, calls: int) -> Sent:
     """Has a specification resolved by several calls at once, with a token. The server may refuse them."""
     token = neighbour(target)
-    randomized = [f"{{name: sin_cos, randomized: true, max_position: {100000 + n}, label: e{n}}}" for n in range(encodings)]
-    request = resolve_request(tasks, randomized, lengths)
-    done = 0
+    request = resolve_request(tasks, randomized(encodings), lengths)
 
-    def one() -> None:
-        nonlocal done
-        connection = Connection(target, FLOOD_ADDRESS, timeout=60)
+    def one(address: str) -> int:
+        connection = Connection(target, address, timeout=60)
         with contextlib.suppress(OSError, ValueError):
             call(target, connection, 1, RESOLVE, request, token)
-        done += 1
         connection.close()
+        return 1
 
-    threads = [threading.Thread(target=one) for _ in range(calls)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return Sent(done, calls, "calls")
+    return Sent(at_once(calls, one), calls, "calls")
 
 
 def repeated(target: Target, connections: list[Connection], frames: bytes, count: int, seconds: float) -> Sent:
@@ -707,9 +743,9 @@ def neighbours_tiny(target: Target, scale: float) -> Sent:
 
 def create(target: Target, seeds: str, lengths: str) -> bytes:
     """Creates an experiment. Returns its name."""
-    text = SPECIFICATION.format(tasks="bucket_sort", encodings="none", seeds=seeds, lengths=lengths).encode()
+    request = field(4, specification(["bucket_sort"], ["none"], seeds, lengths))
     connection = Connection(target, "127.0.0.1", timeout=60)
-    answer = call(target, connection, 1, EXPERIMENTS + "CreateExperiment", field(4, b"\x08\x01" + field(2, text)))
+    answer = call(target, connection, 1, CREATE_EXPERIMENT, request)
     connection.close()
     found = re.search(rb"experiments/[a-z]+-[0-9]+", answer)
     assert found is not None
@@ -727,6 +763,31 @@ def store_attention_maps(target: Target, count: int) -> bytes:
         trial.record(connection, 2 * number + 1, field(13, attention))
     connection.close()
     return trial.experiment
+
+
+def submitters_grids(target: Target, scale: float) -> Sent:
+    """Submits, with a token, grids of nearly 64 MiB in texts of 17 KB again and again. To spare the disk, the first ten are
+    stored and the others checked."""
+    token = neighbour(target, SUBMITTER)
+    request = field(4, specification(["bucket_sort"], randomized(235), "0", "1..100000"))
+    numbers = itertools.count()
+    end = time.monotonic() + 20 * scale
+
+    def submit(address: str) -> int:
+        stored = 0
+        connection = Connection(target, address, timeout=60)
+        for stream in itertools.count(1, 2):
+            is_check = next(numbers) >= 10
+            # The server may refuse it.
+            with contextlib.suppress(OSError, ValueError):
+                call(target, connection, stream, CREATE_EXPERIMENT, request + field(2, int(is_check)), token)
+                stored += not is_check
+            if connection.closed or time.monotonic() > end or not 0 < target.memory("VmRSS") < TOO_MUCH_MB:
+                break
+        connection.close()
+        return stored
+
+    return Sent(at_once(max(1, int(64 * scale)), submit), max(1, int(10 * scale)), "stored submissions")
 
 
 def unread_answers(
@@ -791,7 +852,7 @@ def neighbours_fields(target: Target, scale: float) -> Sent:
     calls = [
         (RESOLVE, resolve_request(["bucket_sort"], ["none"]) + field(15, b"") * 500_000),  # unknown
         # Its specification has empty encodings. A viewer may not make this call, but it is parsed first.
-        (EXPERIMENTS + "CreateExperiment", field(3, field(7, b"") * 500_000)),
+        (CREATE_EXPERIMENT, field(3, field(7, b"") * 500_000)),
     ]
     sent = unread_requests(target, lambda number: calls[number % 2], neighbour(target), 40 * scale)
     return Sent(sent, int((50 << 20) * scale), "bytes")
@@ -964,6 +1025,7 @@ FLOODS: dict[str, Callable[[Target, float], Sent]] = {
     "neighbours_resets": neighbours_resets,
     "neighbours_windows": neighbours_windows,
     "neighbours_connections": neighbours_connections,
+    "submitters_grids": submitters_grids,
     "workers_calls": workers_calls,
     "workers_events": workers_events,
     "workers_uploads": workers_uploads,

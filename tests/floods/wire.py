@@ -14,8 +14,6 @@ import time
 DATA, HEADERS, PRIORITY, RST_STREAM, SETTINGS, PING, GOAWAY, WINDOW_UPDATE, CONTINUATION = 0, 1, 2, 3, 4, 6, 7, 8, 9
 END_STREAM, ACK, END_HEADERS = 1, 1, 4
 LARGEST_FRAME = 16384
-# Of connections that name no other. Differs from the probe's, as for a flood from another machine.
-FLOOD_ADDRESS = "127.0.0.2"
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 # Entries 8 to 14 of HPACK's static table (RFC 7541, appendix A) are values of :status.
 STATUSES = {8: "200", 9: "204", 10: "206", 11: "304", 12: "400", 13: "404", 14: "500"}
@@ -130,8 +128,9 @@ class Target:
 class Connection:
     """An HTTP/2 connection that tracks its flow-control windows."""
 
-    def __init__(self, target: Target, source: str = FLOOD_ADDRESS, timeout: float = 3, window: int = 0x7FFFFFFF) -> None:
-        """Connects and sends the preface. `window` is how much of each answer may come before it is read."""
+    def __init__(self, target: Target, source: str, timeout: float = 3, window: int = 0x7FFFFFFF) -> None:
+        """Connects from the address `source` and sends the preface. `window` is how much of each answer may come before it
+        is read."""
         self.socket: socket.socket = socket.create_connection((target.host, target.port), timeout, (source, 0))
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if target.tls:
