@@ -61,7 +61,7 @@ void Extend(Core& core, platform::WorkPool& pool, const v1::ExtendExperimentRequ
         pool.Submit("extensions",
                     [&core, &pool, &asked, done] { Extend(core, pool, asked, done); });
       },
-      extension->bytes());
+      BytesOf(extension->added));
 }
 
 void AddSubmissions(Service& service, Core& core, platform::WorkPool& pool) {
@@ -73,7 +73,7 @@ void AddSubmissions(Service& service, Core& core, platform::WorkPool& pool) {
         absl::StatusOr<Submission> prepared =
             core.submissions().PrepareCreation(InNameOf(caller, asked));
         if (!prepared.ok()) return done(prepared.status());
-        if (HasCode(prepared->grid.specification)) {
+        if (HasCode(prepared->specification)) {
           status = MaySubmitCode(caller, core.options().python_networks_from);
         }
         if (!status.ok()) return done(status);

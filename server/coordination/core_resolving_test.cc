@@ -1,5 +1,6 @@
 // Submissions with the real resolver: extensions and evaluations are resolved again, and must
 // change nothing else.
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -112,8 +113,11 @@ TEST(PackTest, IsStoredWithAllFields) {
     }
   }
   whole.mutable_evaluation()->add_lengths(7);
+  const std::vector<NewTrial> trials =
+      ToNewTrials({{.pack = std::make_shared<specification::GridPack>(pack)}});
+  const NewPack& made = *trials[0].pack;
   v1::TrialSpecification stored;
-  ASSERT_TRUE(stored.ParseFromString(SharedBy(pack) + ToPack(pack).specification));
+  ASSERT_TRUE(stored.ParseFromString(*made.shared + made.record.specification));
   EXPECT_EQ(stored.DebugString(), whole.DebugString());
 }
 

@@ -25,6 +25,34 @@ absl::Status Damaged(absl::string_view store, const What&... what) {
                    "backup"));
 }
 
+// `shared` is that of another pack, or null.
+std::shared_ptr<const NewPack> ToNewPack(const specification::GridPack& pack,
+                                         std::shared_ptr<const std::string> shared) {
+  const v1::TrialSpecification& whole = pack.specification;
+  // Each field is named, because a copy of all would copy the lengths.
+  v1::TrialSpecification own, common;
+  *own.mutable_task() = whole.task();
+  *own.mutable_network() = whole.network();
+  *own.mutable_encoding() = whole.encoding();
+  own.set_evaluated_trial(whole.evaluated_trial());
+  own.set_keep(whole.keep());
+  *common.mutable_training() = whole.training();
+  *common.mutable_evaluation() = whole.evaluation();
+  // Deterministic, so that packs with equal fields have equal bytes.
+  std::string bytes = SerializeDeterministically(common);
+  if (shared == nullptr || bytes != *shared) {
+    shared = std::make_shared<const std::string>(std::move(bytes));
+  }
+  NewPack made = {.shared = std::move(shared),
+                  .most_in_lease = MostInLease(static_cast<int64_t>(whole.ByteSizeLong()))};
+  made.record.pack_key = pack.key;
+  made.record.specification = own.SerializeAsString();
+  made.record.task = LabelOf(own.task());
+  made.record.network = LabelOf(own.network());
+  made.record.encoding = LabelOf(own.encoding());
+  return std::make_shared<const NewPack>(std::move(made));
+}
+
 }  // namespace
 
 absl::StatusOr<v1::ExperimentSpecification> ToSpecification(const ExperimentRecord& record,
@@ -54,30 +82,38 @@ v1::Experiment ToExperiment(const ExperimentRecord& record,
   return experiment;
 }
 
-PackRecord ToPack(const specification::GridPack& pack) {
-  const v1::TrialSpecification& whole = pack.specification;
-  // Each field is named, because a copy of all would copy the lengths.
-  v1::TrialSpecification own;
-  *own.mutable_task() = whole.task();
-  *own.mutable_network() = whole.network();
-  *own.mutable_encoding() = whole.encoding();
-  own.set_evaluated_trial(whole.evaluated_trial());
-  own.set_keep(whole.keep());
-  PackRecord record;
-  record.pack_key = pack.key;
-  record.specification = own.SerializeAsString();
-  record.task = LabelOf(own.task());
-  record.network = LabelOf(own.network());
-  record.encoding = LabelOf(own.encoding());
-  return record;
+std::vector<NewTrial> ToNewTrials(std::vector<specification::GridTrial> trials) {
+  std::vector<NewTrial> made;
+  made.reserve(trials.size());
+  // A pack's trials follow one another.
+  std::shared_ptr<const specification::GridPack> from;
+  std::shared_ptr<const NewPack> pack;
+  for (specification::GridTrial& trial : trials) {
+    if (trial.pack != from) {
+      from = trial.pack;
+      pack = ToNewPack(*from, pack == nullptr ? nullptr : pack->shared);
+    }
+    made.push_back({.id = std::move(trial.id),
+                    .learning_rate = trial.learning_rate,
+                    .weight_seed = trial.weight_seed,
+                    .data_seed = trial.data_seed,
+                    .pack = pack});
+    trial.pack.reset();
+  }
+  return made;
 }
 
-std::string SharedBy(const specification::GridPack& pack) {
-  v1::TrialSpecification shared;
-  *shared.mutable_training() = pack.specification.training();
-  *shared.mutable_evaluation() = pack.specification.evaluation();
-  // Deterministic, so that packs with equal fields have equal bytes.
-  return SerializeDeterministically(shared);
+int64_t BytesOf(absl::Span<const NewTrial> trials) {
+  size_t bytes = trials.size() * (sizeof(NewTrial) + sizeof(TrialRecord));
+  const NewPack* last = nullptr;
+  for (const NewTrial& trial : trials) {
+    const NewPack* const pack = trial.pack.get();
+    if (pack == last) continue;
+    bytes += sizeof(NewPack) + pack->record.specification.size();
+    if (last == nullptr || pack->shared != last->shared) bytes += pack->shared->size();
+    last = pack;
+  }
+  return static_cast<int64_t>(bytes);
 }
 
 absl::StatusOr<v1::TrialSpecification> ToSharedSpecification(const PackRecord& pack,

@@ -7,11 +7,14 @@
 #define LENGTHWISE_SERVER_COORDINATION_MESSAGES_H_
 
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "proto/event.pb.h"
 #include "proto/experiment_service.pb.h"
 #include "proto/specification.pb.h"
@@ -30,10 +33,25 @@ v1::Experiment ToExperiment(const ExperimentRecord& record,
 absl::StatusOr<v1::ExperimentSpecification> ToSpecification(const ExperimentRecord& record,
                                                             absl::string_view store);
 
-// The pack holds everything its trials share but training and evaluation, which SharedBy returns:
-// packs of a grid have them in common. Learning rate and seeds belong to the trial.
-PackRecord ToPack(const specification::GridPack& pack);
-std::string SharedBy(const specification::GridPack& pack);
+// A pack to be stored: everything its trials share. Learning rate and seeds belong to the trial.
+struct NewPack {
+  // Without training and evaluation.
+  PackRecord record;
+  // Those: a serialized v1::TrialSpecification, which packs of a grid have in common.
+  std::shared_ptr<const std::string> shared;
+  int32_t most_in_lease = 1;  // MostInLease
+};
+struct NewTrial {
+  std::string id;
+  double learning_rate = 0;
+  uint64_t weight_seed = 0;
+  uint64_t data_seed = 0;
+  std::shared_ptr<const NewPack> pack;
+};
+// Drops the grid's packs, each of which has a copy of all lengths.
+std::vector<NewTrial> ToNewTrials(std::vector<specification::GridTrial> trials);
+// Approximate memory, also of their records.
+int64_t BytesOf(absl::Span<const NewTrial> trials);
 absl::StatusOr<v1::TrialSpecification> ToTrialSpecification(const TrialRecord& trial,
                                                             const PackRecord& pack,
                                                             absl::string_view store);

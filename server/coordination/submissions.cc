@@ -80,16 +80,15 @@ v1::ExperimentSpecification Compared(v1::ExperimentSpecification specification) 
   return specification;
 }
 
-v1::CreateExperimentResponse MakeResponse(const ExperimentRecord& record,
-                                          const specification::Grid& grid) {
+v1::CreateExperimentResponse MakeResponse(const Submission& submission) {
   v1::CreateExperimentResponse response;
-  *response.mutable_experiment() = ToExperiment(record, grid.specification);
+  *response.mutable_experiment() = ToExperiment(submission.experiment, submission.specification);
   absl::flat_hash_set<absl::string_view> packs;
-  for (const specification::GridTrial& trial : grid.trials) {
+  for (const NewTrial& trial : submission.trials) {
     if (response.trial_ids_size() < kMaxAnsweredIds) response.add_trial_ids(trial.id);
-    packs.insert(trial.pack->key);
+    packs.insert(trial.pack->record.pack_key);
   }
-  response.set_trial_count(static_cast<int32_t>(grid.trials.size()));
+  response.set_trial_count(static_cast<int32_t>(submission.trials.size()));
   response.set_pack_count(static_cast<int32_t>(packs.size()));
   return response;
 }
@@ -97,8 +96,17 @@ v1::CreateExperimentResponse MakeResponse(const ExperimentRecord& record,
 }  // namespace
 
 bool Submission::NeedsCopies() const {
-  return !grid.specification.evaluated_trial().empty() ||
-         !specification::DataFilesOf(grid.specification).empty();
+  return !specification.evaluated_trial().empty() ||
+         !specification::DataFilesOf(specification).empty();
+}
+
+void Submission::Take(specification::Grid grid) {
+  specification = std::move(grid.specification);
+  trials = ToNewTrials(std::move(grid.trials));
+  experiment.name = specification.name();
+  experiment.priority = specification.priority();
+  experiment.specification = specification.SerializeAsString();
+  experiment.retention = RetentionOf(specification);
 }
 
 Submissions::Submissions(GridResolver resolve, int64_t max_unended_trials, BytesCheck check_bytes,
@@ -113,9 +121,10 @@ Submissions::Submissions(GridResolver resolve, int64_t max_unended_trials, Bytes
 
 absl::StatusOr<Submission> Submissions::PrepareCreation(v1::CreateExperimentRequest request) const {
   Submission submission;
-  ASSIGN_OR_RETURN(submission.grid, resolve_(request));
+  ASSIGN_OR_RETURN(specification::Grid grid, resolve_(request));
+  submission.Take(std::move(grid));
   ExperimentRecord& record = submission.experiment;
-  const v1::ExperimentSpecification& specification = submission.grid.specification;
+  const v1::ExperimentSpecification& specification = submission.specification;
   if (request.resume() && !request.validate_only()) {
     RETURN_IF_ERROR(FindEarlier(submission));
   }
@@ -124,11 +133,7 @@ absl::StatusOr<Submission> Submissions::PrepareCreation(v1::CreateExperimentRequ
     RETURN_IF_ERROR(CheckUploads(artifacts_, specification));
     submission.room = check_bytes_(OwnerOf(request.owner()), DataBytes(specification));
   }
-  record.name = specification.name();
   record.owner = OwnerOf(request.owner());
-  record.priority = specification.priority();
-  record.specification = specification.SerializeAsString();
-  record.retention = RetentionOf(specification);
   record.create_time = ledger_.WallTime();
   if (request.has_specification_text()) {
     record.source = request.specification_text().SerializeAsString();
@@ -142,7 +147,7 @@ absl::StatusOr<Submission> Submissions::PrepareCreation(v1::CreateExperimentRequ
 }
 
 absl::Status Submissions::FindEarlier(Submission& submission) const {
-  const v1::ExperimentSpecification wanted = Compared(submission.grid.specification);
+  const v1::ExperimentSpecification wanted = Compared(submission.specification);
   ASSIGN_OR_RETURN(const auto reader, storage_.Read());
   for (int64_t before = 0;;) {
     ASSIGN_OR_RETURN(const auto page, reader->ListExperiments(before, "", kExperimentsAtOnce));
@@ -202,10 +207,12 @@ absl::StatusOr<Extension> Submissions::PrepareExtension(
   const bool paired = base.seeds_size() > 0;
   const auto weights = set(paired ? base.seeds() : base.weight_seeds());
   const auto data = set(paired ? base.seeds() : base.data_seeds());
+  std::vector<specification::GridTrial> added;
   for (specification::GridTrial& trial : grid.trials) {
     const bool known = weights.contains(trial.weight_seed) && data.contains(trial.data_seed);
-    if (!known) extension.added.push_back(std::move(trial));
+    if (!known) added.push_back(std::move(trial));
   }
+  extension.added = ToNewTrials(std::move(added));
   return extension;
 }
 
@@ -237,17 +244,14 @@ absl::StatusOr<Submission> Submissions::PrepareEvaluation(
   v1::CreateExperimentRequest resolved;
   *resolved.mutable_specification() =
       specification::ReevaluationSpecification(base, source, request.evaluation());
-  ASSIGN_OR_RETURN(submission.grid, resolve_(resolved));
-  specification::MakeReevaluation(source, request.trial(), submission.grid);
-  record.name = submission.grid.specification.name();
-  record.priority = submission.grid.specification.priority();
-  record.specification = submission.grid.specification.SerializeAsString();
-  record.retention = RetentionOf(submission.grid.specification);
+  ASSIGN_OR_RETURN(specification::Grid grid, resolve_(resolved));
+  specification::MakeReevaluation(source, request.trial(), grid);
+  submission.Take(std::move(grid));
 
   // CopyFiles copies no file that is known to be damaged. This reads those not verified before.
   ASSIGN_OR_RETURN(const auto checkpoints,
                    reader->NewestEvents(trial.key, v1::Event::kCheckpoint, 1));
-  int64_t bytes = DataBytes(submission.grid.specification);
+  int64_t bytes = DataBytes(submission.specification);
   for (const EventRecord& checkpoint : checkpoints) {
     const auto message = ToCheckpoint(checkpoint, reader->name());
     if (!message.ok()) continue;
@@ -256,8 +260,7 @@ absl::StatusOr<Submission> Submissions::PrepareEvaluation(
         .Verify({.experiment = trial.experiment_id, .trial = trial.id, .sha256 = message->sha256()})
         .IgnoreError();
   }
-  for (const specification::DataFile& file :
-       specification::DataFilesOf(submission.grid.specification)) {
+  for (const specification::DataFile& file : specification::DataFilesOf(submission.specification)) {
     artifacts_.Verify(DataFileId(trial.experiment_id, file.sha256), file.bytes).IgnoreError();
   }
   submission.room = check_bytes_(record.owner, bytes);
@@ -316,57 +319,50 @@ absl::StatusOr<v1::CreateExperimentResponse> Submissions::AnswerOf(const std::st
 }
 
 absl::Status Submissions::InsertTrials(const ExperimentRecord& experiment,
-                                       absl::Span<const specification::GridTrial> trials,
-                                       int32_t first_index,
+                                       absl::Span<const NewTrial> trials, int32_t first_index,
                                        absl::flat_hash_map<std::string, int64_t> packs,
                                        absl::string_view reason) {
   int32_t index = first_index;
   const absl::Time now = ledger_.WallTime();
   std::vector<TrialRecord> records;
   records.reserve(trials.size());
-  std::string shared;
+  const std::string* shared = nullptr;
   int64_t shared_key = 0;
-  for (const specification::GridTrial& grid_trial : trials) {
-    const auto [pack, is_new] = packs.try_emplace(grid_trial.pack->key, 0);
+  for (const NewTrial& added : trials) {
+    const NewPack& its = *added.pack;
+    const auto [pack, is_new] = packs.try_emplace(its.record.pack_key, 0);
     if (is_new) {
-      if (std::string its = SharedBy(*grid_trial.pack); shared_key == 0 || its != shared) {
-        shared = std::move(its);
-        ASSIGN_OR_RETURN(shared_key, store_.InsertShared(experiment.key, shared));
+      if (its.shared.get() != shared) {
+        shared = its.shared.get();
+        ASSIGN_OR_RETURN(shared_key, store_.InsertShared(experiment.key, *shared));
       }
-      PackRecord pack_record = ToPack(*grid_trial.pack);
-      pack_record.experiment = experiment.key;
-      pack_record.shared = shared_key;
-      RETURN_IF_ERROR(store_.InsertPack(pack_record));
-      pack->second = pack_record.key;
+      PackRecord record = its.record;
+      record.experiment = experiment.key;
+      record.shared = shared_key;
+      RETURN_IF_ERROR(store_.InsertPack(record));
+      pack->second = record.key;
     }
     TrialRecord& trial = records.emplace_back();
     trial.experiment = experiment.key;
     trial.index = index++;
-    trial.id = grid_trial.id;
+    trial.id = added.id;
     trial.pack = pack->second;
-    trial.learning_rate = grid_trial.learning_rate;
-    trial.weight_seed = grid_trial.weight_seed;
-    trial.data_seed = grid_trial.data_seed;
+    trial.learning_rate = added.learning_rate;
+    trial.weight_seed = added.weight_seed;
+    trial.data_seed = added.data_seed;
     trial.state = v1::QUEUED;
     trial.reason = std::string(reason);
     trial.queue_time = now;
   }
   RETURN_IF_ERROR(store_.InsertTrials(absl::MakeSpan(records)));
-  const specification::GridPack* measured = nullptr;
-  int32_t most = 0;
   for (size_t i = 0; i < trials.size(); ++i) {
-    const specification::GridPack& pack = *trials[i].pack;
-    // A pack's trials follow one another, and measuring it costs more than adding one.
-    if (measured != &pack) {
-      measured = &pack;
-      most = MostInLease(static_cast<int64_t>(pack.specification.ByteSizeLong()));
-    }
+    const NewPack& pack = *trials[i].pack;
     ledger_.scheduler().Add({.key = records[i].key, .pack = records[i].pack},
                             {.priority = experiment.priority,
                              .owner = experiment.owner,
-                             .shape = pack.key,
+                             .shape = pack.record.pack_key,
                              .experiment = experiment.id,
-                             .most = most});
+                             .most = pack.most_in_lease});
   }
   return absl::OkStatus();
 }
@@ -380,12 +376,12 @@ absl::Status Submissions::AnnounceCopies(Submission& submission) {
 
 absl::Status Submissions::CopyFiles(const Submission& submission) const {
   const std::optional<StoredModel>& model = submission.model;
-  const specification::Grid& grid = submission.grid;
   const std::string& id = submission.experiment.id;
   if (model.has_value()) {
-    const absl::Status copied = artifacts_.Copy(model->artifact, id, grid.trials.front().id);
+    const absl::Status copied = artifacts_.Copy(model->artifact, id, submission.trials.front().id);
     if (IsLost(copied)) {
-      return absl::DataLossError(absl::StrCat("the model of ", grid.specification.evaluated_trial(),
+      return absl::DataLossError(absl::StrCat("the model of ",
+                                              submission.specification.evaluated_trial(),
                                               " cannot be used: ", copied.message()));
     }
     if (!copied.ok()) {
@@ -394,7 +390,7 @@ absl::Status Submissions::CopyFiles(const Submission& submission) const {
     LENGTHWISE_FAILPOINT("engine.evaluation.copied");
   }
   const std::string from = model.has_value() ? model->artifact.experiment : std::string(kUploads);
-  for (const specification::DataFile& file : specification::DataFilesOf(grid.specification)) {
+  for (const specification::DataFile& file : specification::DataFilesOf(submission.specification)) {
     const absl::Status copied =
         artifacts_.Copy(DataFileId(from, file.sha256), id, std::string(kDataFiles));
     if (copied.ok()) continue;
@@ -410,10 +406,10 @@ absl::Status Submissions::CopyFiles(const Submission& submission) const {
 absl::StatusOr<std::optional<v1::CreateExperimentResponse>> Submissions::Create(
     Submission& submission) {
   ExperimentRecord& record = submission.experiment;
-  const v1::ExperimentSpecification& specification = submission.grid.specification;
-  const auto added = static_cast<int64_t>(submission.grid.trials.size());
+  const v1::ExperimentSpecification& specification = submission.specification;
+  const auto added = static_cast<int64_t>(submission.trials.size());
   record.counts.set_queued(static_cast<int32_t>(added));
-  if (submission.validate_only) return MakeResponse(record, submission.grid);
+  if (submission.validate_only) return MakeResponse(submission);
   // Checked in the transaction that inserts, so that two calls with one request_id cannot both
   // create an experiment.
   ASSIGN_OR_RETURN(std::optional<v1::CreateExperimentResponse> repeated, FindRepeated(record));
@@ -443,7 +439,7 @@ absl::StatusOr<std::optional<v1::CreateExperimentResponse>> Submissions::Create(
   RETURN_IF_ERROR(submission.copied);
   RETURN_IF_ERROR(store_.InsertExperiment(record));
   RETURN_IF_ERROR(InsertTrials(
-      record, submission.grid.trials, 0, {},
+      record, submission.trials, 0, {},
       absl::StrCat(evaluated.empty() ? "" : absl::StrCat("evaluation of ", evaluated, ", "),
                    "submitted by ", record.owner)));
   if (model.has_value()) {
@@ -457,7 +453,7 @@ absl::StatusOr<std::optional<v1::CreateExperimentResponse>> Submissions::Create(
     RETURN_IF_ERROR(ledger_.StoreCheckpoint(trials.front(), model->step));
   }
   LENGTHWISE_FAILPOINT("engine.experiment.create");
-  v1::CreateExperimentResponse response = MakeResponse(record, submission.grid);
+  v1::CreateExperimentResponse response = MakeResponse(submission);
   response.set_repeats(submission.repeats);
   return response;
 }

@@ -39,7 +39,8 @@ using BytesCheck = std::function<absl::Status(const std::string& owner, int64_t 
 struct Submission {
   // Complete except for key, id and counts.
   ExperimentRecord experiment;
-  specification::Grid grid;
+  v1::ExperimentSpecification specification;
+  std::vector<NewTrial> trials;
   // Only answer with what would be created.
   bool validate_only = false;
   // Why the owner may not store more (BytesCheck). OK if it may.
@@ -56,8 +57,8 @@ struct Submission {
   // Result of CopyFiles.
   absl::Status copied;
 
-  // Approximate memory held while queued, in bytes.
-  int64_t bytes() const { return static_cast<int64_t>(grid.trials.size() * sizeof(TrialRecord)); }
+  // Sets specification and trials, and the record's fields that follow from them.
+  void Take(specification::Grid grid);
   // True if the experiment evaluates a model or has files of examples.
   bool NeedsCopies() const;
 };
@@ -69,9 +70,7 @@ struct Extension {
   // The experiment's specification before the extension, and after it.
   std::string base;
   std::string specification;
-  std::vector<specification::GridTrial> added;
-
-  int64_t bytes() const { return static_cast<int64_t>(added.size() * sizeof(TrialRecord)); }
+  std::vector<NewTrial> added;
 };
 
 // The Prepare functions and CopyFiles are thread-safe; the others belong to the command loop.
@@ -115,9 +114,8 @@ class Submissions {
       const ExperimentRecord& submitted);
   // Inserts and queues trials, with indices from `first_index` on, and those of their packs that
   // are not in `packs` (keys by pack key).
-  absl::Status InsertTrials(const ExperimentRecord& experiment,
-                            absl::Span<const specification::GridTrial> trials, int32_t first_index,
-                            absl::flat_hash_map<std::string, int64_t> packs,
+  absl::Status InsertTrials(const ExperimentRecord& experiment, absl::Span<const NewTrial> trials,
+                            int32_t first_index, absl::flat_hash_map<std::string, int64_t> packs,
                             absl::string_view reason);
   // Reserves the experiment's id and announces copies to the sweeper.
   absl::Status AnnounceCopies(Submission& submission);

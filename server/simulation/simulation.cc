@@ -142,14 +142,12 @@ void Simulation::Submit() {
   ++submissions_;
   Submission submission;
   const std::string name(1, static_cast<char>('a' + timeline_.Below(4)));
-  submission.grid = MakeGrid(timeline_, name, 1 + timeline_.Below(3), 6 * Scale());
+  submission.Take(MakeGrid(timeline_, name, 1 + timeline_.Below(3), 6 * Scale()));
   ExperimentRecord& record = submission.experiment;
-  record.name = name;
   record.owner = AnyUser();
   record.request_id = absl::StrCat("request ", ++requests_);
   record.request_fingerprint = record.request_id;
   record.priority = static_cast<int32_t>(timeline_.Chance(2) ? timeline_.Below(3) : 0);
-  record.specification = submission.grid.specification.SerializeAsString();
   record.create_time = timeline_.now();
   const auto post = [this, submission] {
     server_->Post([this, submission](Engine& engine) -> SimulatedServer::Answer {
@@ -187,8 +185,8 @@ void Simulation::Extend(const std::string& id) {
     auto shared = std::make_shared<specification::GridPack>();
     shared->key = pack.pack_key;
     shared->specification.ParseFromString(pack.specification);
-    extension.added.push_back(
-        MoreOf(timeline_, std::move(shared), static_cast<uint64_t>(10'000 + ++requests_)));
+    extension.added = ToNewTrials(
+        {MoreOf(timeline_, std::move(shared), static_cast<uint64_t>(10'000 + ++requests_))});
     const auto response = engine.submissions.Extend(std::move(extension));
     if (!response.ok()) promise_.Break(std::string(response.status().message()));
     return nullptr;
