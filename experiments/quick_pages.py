@@ -144,13 +144,11 @@ class Losses:
         for row in raw:
             self.ours.setdefault((row["encoding"], row["step"]), []).append(float(row["loss"]))
         self.seeds = len(self.ours["none", "1"])
-        self.far = []
-        self.near = 0
+        # By encoding and step: their loss less our mean, in standard deviations.
+        self.distances = {}
         for encoding, step in itertools.product(self.runs, self.steps):
             theirs, mean, deviation = self.cell(encoding, step)
-            self.near += abs(theirs - mean) <= deviation
-            if abs(theirs - mean) > 2 * deviation:
-                self.far.append((encoding, step))
+            self.distances[encoding, step] = (theirs - mean) / deviation
 
     def cell(self, encoding: str, step: str) -> tuple[float, float, float]:
         """Their loss, and the mean and the standard deviation of ours."""
@@ -158,11 +156,9 @@ class Losses:
         return float(self.runs[encoding]["loss"][step]), statistics.fmean(ours), statistics.stdev(ours)
 
     def closeness(self) -> str:
-        of = len(self.runs) * len(self.steps)
-        return (
-            f"Of these {of} losses, {self.near} lie within one standard deviation between {self.seeds} seeds, and"
-            f" {of - len(self.far)} within two"
-        )
+        one, two, _ = filed.within(self.distances.values())
+        of = len(self.distances)
+        return f"Of these {of} losses, {one} lie within one standard deviation between {self.seeds} seeds, and {two} within two"
 
     def accuracies(self) -> str:
         """Says where the authors' accuracy after training is outside the range of ours."""
@@ -186,7 +182,7 @@ class Losses:
             f"The run of their code with `none` began at {self.runs['none']['first_loss']:.2f}, seeds here between {min(ours):.2f} and"
             f" {max(ours):.2f}."
         )
-        others = ", ".join(f"{encoding} at step {step}" for encoding, step in self.far)
+        others = ", ".join(f"{encoding} at step {step}" for (encoding, step), one in self.distances.items() if abs(one) > 2)
         return [
             *filed.markdown("l" + "r" * len(self.steps), heads, rows),
             "",

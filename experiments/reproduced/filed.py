@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+Key = TypeVar("Key")
 Row = dict[str, str]
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results"
@@ -90,8 +91,8 @@ def facts_of(trial: Row, machine: str) -> Row:
     }
 
 
-def grouped(items: Iterable[T], key: Callable[[T], str]) -> dict[str, list[T]]:
-    found: dict[str, list[T]] = {}
+def grouped(items: Iterable[T], key: Callable[[T], Key]) -> dict[Key, list[T]]:
+    found: dict[Key, list[T]] = {}
     for one in items:
         found.setdefault(key(one), []).append(one)
     return found
@@ -130,6 +131,12 @@ def machines(raw: Sequence[Row]) -> str:
         f"Machine: {span((row['machine'] for row in raw), '; ')} ({span(row['instruction_set'] for row in raw)}); revision"
         f" {span(row['revision'][:7] for row in raw)}."
     )
+
+
+def within(distances: Iterable[float]) -> tuple[int, int, float]:
+    """How many of these distances are within one and within two standard deviations, and the largest."""
+    sizes = list(map(abs, distances))
+    return sum(one <= 1 for one in sizes), sum(one <= 2 for one in sizes), max(sizes)
 
 
 def trials_of(raw: Iterable[Row]) -> list[Row]:

@@ -184,15 +184,9 @@ def complete_rows(cells: Iterable[Cell]) -> dict[str, list[Cell]]:
     return {label: cells for label, cells in rows.items() if all(cell.complete for cell in cells)}
 
 
-def within(distances: Iterable[float]) -> tuple[int, int, float]:
-    """How many of these distances are within one and within two standard errors, and the largest."""
-    sizes = list(map(abs, distances))
-    return sum(one <= 1 for one in sizes), sum(one <= 2 for one in sizes), max(sizes)
-
-
 def closeness(found: Sequence[float]) -> str:
     """ "20 of 34 are within one standard error and 32 within two; the largest is 3.4", of distances in standard errors."""
-    one, two, farthest = within(found)
+    one, two, farthest = filed.within(found)
     return f"{one} of {len(found)} are within one standard error and {two} within two; the largest is {farthest:.1f}"
 
 
@@ -209,7 +203,7 @@ def distances(cells: Sequence[Cell]) -> str:
 
 def distances_row(title: str, cells: Sequence[Cell]) -> list[str]:
     """A row: how many cells there are, and how far from the print in standard errors."""
-    one, two, farthest = within(cell.distance() for cell in cells)
+    one, two, farthest = filed.within(cell.distance() for cell in cells)
     return [title, str(len(cells)), str(one), str(two), f"{farthest:.1f}"]
 
 
@@ -330,13 +324,12 @@ def others_text(cells: Sequence[Cell]) -> str:
     low = [cell.median / cell.printed - 1 for cell in sorting]
     redrawn = [cell.median_on_others / cell.printed - 1 for cell in sorting]
     near = [one for cell, one in zip(sorting, redrawn, strict=True) if cell.column_label != "c = 10"]
-    farthest = max(range(len(sorting)), key=lambda i: abs(redrawn[i]))
+    cell, before, after = max(zip(sorting, low, redrawn, strict=True), key=lambda one: abs(one[2]))
     lines.append(
         f"In sorting, our medians are below the print in {sum(one < 0 for one in low)} of {len(low)} cells from c = 2 on, by up to"
         f" {-100 * min(low):.0f} %. On other vectors they {'are' if len(graphs) == 2 else 'would be'} {100 * min(near):+.0f} to"
-        f" {100 * max(near):+.0f} % from it at c = 2 to 5. The farthest is then"
-        f" {sorting[farthest].row_label.removeprefix('Sorting, ')} at {sorting[farthest].column_label}, with"
-        f" {100 * redrawn[farthest]:+.0f} % instead of {100 * low[farthest]:+.0f} %."
+        f" {100 * max(near):+.0f} % from it at c = 2 to 5. The farthest is then {cell.row_label.removeprefix('Sorting, ')} at"
+        f" {cell.column_label}, with {100 * after:+.0f} % instead of {100 * before:+.0f} %."
     )
     beyond = [
         f"{cell.row_label} at {cell.column_label} ({distance:+.1f})"

@@ -194,17 +194,19 @@ def draw(rows: Rows, steps: str) -> Any:
     from lengthwise.plots.picture import Axis, Panel, Picture, Reference, Series
     from lengthwise.plots.style import REFERENCE
 
+    def draw_by_place(axes: Any) -> None:
+        axes.plot(range(1, 501), list(map(by_place, range(1, 501))), **REFERENCE)
+
     picture = Picture(x=Axis("input length", ticks="counts"), y=panels.accuracy_axis("accuracy"))
     picture.caption = (
         f"One trial a line: {steps} steps, {SEQUENCES} sequences and one draw of randomized positions a length. Dotted in {BY_PLACE}:"
         " the best answer by place alone, which reads no input."
     )
-    places = range(1, 501)
     picture.shaded_label = f"seen in training: lengths 1 to {SEEN_UP_TO}"
     for label, trials in rows.items():
         panel = Panel(label, shaded=(1, SEEN_UP_TO))
         if label == BY_PLACE:
-            panel.draw = lambda axes: axes.plot(places, list(map(by_place, places)), **REFERENCE)
+            panel.draw = draw_by_place
         else:
             chance = next(iter(trials.values())).chance / 100
             panel.references.append(Reference(chance, f"random guess {chance:.0%}"))

@@ -42,15 +42,11 @@ Curves = dict[tuple[str, str], dict[str, dict[str, dict[int, float]]]]
 
 def curves_of(final: bool) -> Curves:
     """Of evaluations during training, or of the final ones, of trials that have ended."""
-    values: dict[tuple[str, str, str, str, int], list[float]] = {}
-    for row in filed.read_csv(FILED):
-        if (row["final"] == "true") == final:
-            key = *trial_of(row), "seen" if row["seen"] == "true" else "unseen", int(row["step"])
-            values.setdefault(key, []).append(float(row["accuracy"]))
+    rows = [row for row in filed.read_csv(FILED) if (row["final"] == "true") == final]
     curves: Curves = {}
-    for (task, encoding, seed, side, step), found in values.items():
-        by_side = curves.setdefault((task, encoding), {}).setdefault(seed, {"seen": {}, "unseen": {}})
-        by_side[side][step] = statistics.fmean(found)
+    for (trial, seen, step), found in filed.grouped(rows, lambda row: (trial_of(row), row["seen"], int(row["step"]))).items():
+        by_side = curves.setdefault(trial[:2], {}).setdefault(trial[2], {"seen": {}, "unseen": {}})
+        by_side["seen" if seen == "true" else "unseen"][step] = statistics.fmean(float(row["accuracy"]) for row in found)
     return curves
 
 
