@@ -13,7 +13,6 @@ published one. The losses of `reference_code` stand beside those of the authors'
 from __future__ import annotations
 
 import itertools
-import json
 import re
 import statistics
 import sys
@@ -25,23 +24,11 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE / "reproduced"))
 
-from make_page import (
-    README,
-    Drawn,
-    Row,
-    days,
-    drawn_from,
-    facts_of,
-    hours_of,
-    machines,
-    only_checks,
-    read_csv,
-    task_titles,
-    write_csv,
-    write_stale,
-)
+import filed
+from filed import Row, spread
+from table1_short import TITLES
 
-BLOCK = re.compile(r"(?P<begin><!-- results of (?P<name>\w+) -->\n).*?(?P<end><!-- end -->\n)", re.DOTALL)
+BEGIN = re.compile(r"^(<!-- results of (\w+) -->)$", re.MULTILINE)
 COLUMNS = ["trial", "task", "network", "encoding", "length", "seen", "accuracy"]
 OF_TRIAL = ["training_seconds", "started", "ended", "machine", "instruction_set", "revision"]
 
@@ -60,8 +47,8 @@ def readme_of(name: str) -> Path:
     raise SystemExit(f"no experiments/*/README.md has a line <!-- results of {name} -->")
 
 
-def raw_file(readme: Path, name: str) -> Path:
-    return readme.parent / "results" / f"{name}.csv"
+def raw_file(name: str) -> Path:
+    return readme_of(name).parent / "results" / f"{name}.csv"
 
 
 def picture_of(name: str) -> Path:
@@ -70,73 +57,46 @@ def picture_of(name: str) -> Path:
 
 def collect(site: Path, machine: str) -> str:
     """Keeps the final accuracies of the trials that have succeeded, and the picture, in place of those kept before."""
-    name = json.loads((site / "specification.json").read_text(encoding="utf-8"))["name"]
-    trials = {row["trial"]: row for row in read_csv(site / "trials.csv") if row["state"] == "SUCCEEDED"}
+    name, trials, measured = filed.read_site(site)
     if name == REFERENCE:
-        return collect_losses(site, trials, machine)
+        return collect_losses(site, trials, measured, machine)
     rows = []
-    for one in read_csv(site / "length_accuracies.csv"):
-        if one["final"] != "true" or one["trial"] not in trials:
-            continue
-        trial = trials[one["trial"]]
-        kept = {column: one[column] for column in COLUMNS} | {
-            "trial": one["trial"].split("/")[-1],
-            **facts_of(trial, machine),
-        }
-        rows.append(kept)
-    path = raw_file(readme_of(name), name)
-    path.parent.mkdir(exist_ok=True)
-    write_csv(path, [*COLUMNS, *OF_TRIAL], rows)
-    keep_picture(site, name)
+    for one in measured:
+        if one["final"] == "true":
+            kept = {column: one[column] for column in COLUMNS} | filed.facts_of(trials[one["trial"]], machine)
+            rows.append({**kept, "trial": one["trial"].split("/")[-1]})
+    raw_file(name).parent.mkdir(exist_ok=True)
+    filed.write_csv(raw_file(name), [*COLUMNS, *OF_TRIAL], rows)
+    picture_of(name).parent.mkdir(exist_ok=True)
+    drawn = (site / "figures" / "accuracy_by_length.svg").read_text(encoding="utf-8")
+    shown = filed.drawn_from(filed.read_csv(raw_file(name)))
+    picture_of(name).write_text(f"{drawn}<!-- {shown} -->\n", encoding="utf-8")
     return f"{name}: {len(trials)} trials"
 
 
-def collect_losses(site: Path, trials: dict[str, Row], machine: str) -> str:
+def collect_losses(site: Path, trials: dict[str, Row], measured: Sequence[Row], machine: str) -> str:
     """Keeps these trials' losses at the first step and, as the mean over fifty, at those of the authors' code; and the accuracies."""
-    accuracies = {row["trial"]: row["accuracy"] for row in read_csv(site / "length_accuracies.csv") if row["final"] == "true"}
+    accuracies = {row["trial"]: row["accuracy"] for row in measured if row["final"] == "true"}
     losses: dict[str, dict[int, float]] = {name: {} for name in trials}
-    for one in read_csv(site / "loss_curves.csv"):
+    for one in filed.read_csv(site / "loss_curves.csv"):
         if one["trial"] in losses:
             losses[one["trial"]][int(one["step"])] = float(one["loss"])
     rows = []
     steps = [1, *map(int, reference_runs()["none"]["loss"])]
     for name, of_trial in losses.items():
-        facts = facts_of(trials[name], machine)
+        facts = filed.facts_of(trials[name], machine)
         for last in steps:
             loss = statistics.fmean(of_trial[step] for step in range(max(1, last - 49), last + 1))
             own = {"trial": name.split("/")[-1], "encoding": trials[name]["encoding"], "accuracy": accuracies[name]}
             rows.append({**own, "step": str(last), "loss": f"{loss:.6f}", **facts})
-    write_csv(raw_file(readme_of(REFERENCE), REFERENCE), [*REFERENCE_COLUMNS, *OF_TRIAL], rows)
+    filed.write_csv(raw_file(REFERENCE), [*REFERENCE_COLUMNS, *OF_TRIAL], rows)
     return f"{REFERENCE}: {len(trials)} trials"
 
 
 def reference_runs() -> dict[str, dict[str, Any]]:
     """By our label of the encoding."""
-    runs = json.loads(REFERENCE_RUNS.read_text(encoding="utf-8"))["runs"]
+    runs = filed.read_json(REFERENCE_RUNS)["runs"]
     return {REFERENCE_LABELS.get(run["encoding"], run["encoding"]): run for run in runs}
-
-
-# By network and encoding: by trial, the accuracy at each length.
-Lines = dict[tuple[str, str], dict[str, dict[int, float]]]
-
-
-def lines_of(raw: Sequence[Row], task: str) -> Lines:
-    lines: Lines = {}
-    for row in raw:
-        if row["task"] == task:
-            trials = lines.setdefault((row["network"], row["encoding"]), {})
-            trials.setdefault(row["trial"], {})[int(row["length"])] = float(row["accuracy"])
-    return lines
-
-
-def title(network: str, encoding: str) -> str:
-    return network if encoding in ("none", "own") else f"{network}, {encoding}"
-
-
-def spread(scores: Sequence[float]) -> str:
-    """ "97.1 ± 2.0": mean and standard deviation over seeds, in per cent."""
-    deviation = f" ± {100 * statistics.stdev(scores):.1f}" if len(scores) > 1 else ""
-    return f"{100 * statistics.fmean(scores):.1f}{deviation}"
 
 
 def results(name: str, raw: Sequence[Row]) -> list[str]:
@@ -145,26 +105,32 @@ def results(name: str, raw: Sequence[Row]) -> list[str]:
         return ["It was not trained in full yet, so there is no table."]
     seen = sorted({int(row["length"]) for row in raw if row["seen"] == "true"})
     unseen = sorted({int(row["length"]) for row in raw if row["seen"] != "true"})
-    trials = list({row["trial"]: row for row in raw}.values())
-    lines = [
+    # By task, network and encoding: by trial, the accuracy at each length.
+    lines: dict[tuple[str, str, str], dict[str, dict[int, float]]] = {}
+    for row in raw:
+        trials = lines.setdefault((row["task"], row["network"], row["encoding"]), {})
+        trials.setdefault(row["trial"], {})[int(row["length"])] = float(row["accuracy"])
+    heads = ["task (chance)", "network", "seeds", "seen", "unseen", "best seed, unseen", f"length {unseen[-1]}"]
+    rows = []
+    for (task, network, encoding), trials in lines.items():
+        means = [
+            [statistics.fmean(one[length] for length in lengths) for one in trials.values()]
+            for lengths in (seen, unseen, unseen[-1:])
+        ]
+        chance = f" ({TITLES[task][1]:g} %)" if task in TITLES else ""
+        name_of = network if encoding in ("none", "own") else f"{network}, {encoding}"
+        cells = [spread(means[0]), spread(means[1]), f"{100 * max(means[1]):.1f}", spread(means[2])]
+        rows.append([f"{task}{chance}", name_of, str(len(trials)), *cells])
+    return [
         (
             f"Mean accuracy in per cent, ± the standard deviation over seeds, on lengths seen ({seen[0]} to {seen[-1]}) and not seen"
-            f" ({unseen[0]} to {unseen[-1]}) in training. {len(trials)} trials, {hours_of(trials)}, ended {days(raw)}. {machines(raw)}"
+            f" ({unseen[0]} to {unseen[-1]}) in training. {filed.training_of(raw)}"
         ),
         "",
-        f"| task (chance) | network | seeds | seen | unseen | best seed, unseen | length {unseen[-1]} |",
-        "| --- | --- | ---: | ---: | ---: | ---: | ---: |",
+        *filed.markdown("llrrrrr", heads, rows),
+        "",
+        f"![Accuracy by length](pictures/{name}.svg)",
     ]
-    chances = {task: f" ({chance:g} %)" for task, (_, chance) in task_titles().items()}
-    for task in dict.fromkeys(row["task"] for row in raw):
-        for (network, encoding), of_trials in lines_of(raw, task).items():
-            means = [
-                [statistics.fmean(one[length] for length in lengths) for one in of_trials.values()]
-                for lengths in (seen, unseen, unseen[-1:])
-            ]
-            cells = [spread(means[0]), spread(means[1]), f"{100 * max(means[1]):.1f}", spread(means[2])]
-            lines.append(f"| {task}{chances.get(task, '')} | {title(network, encoding)} | {len(of_trials)} | {' | '.join(cells)} |")
-    return [*lines, "", f"![Accuracy by length](pictures/{name}.svg)"]
 
 
 class Losses:
@@ -178,13 +144,11 @@ class Losses:
         for row in raw:
             self.ours.setdefault((row["encoding"], row["step"]), []).append(float(row["loss"]))
         self.seeds = len(self.ours["none", "1"])
-        self.far = []
-        self.near = 0
+        # By encoding and step: their loss less our mean, in standard deviations.
+        self.distances = {}
         for encoding, step in itertools.product(self.runs, self.steps):
             theirs, mean, deviation = self.cell(encoding, step)
-            self.near += abs(theirs - mean) <= deviation
-            if abs(theirs - mean) > 2 * deviation:
-                self.far.append((encoding, step))
+            self.distances[encoding, step] = (theirs - mean) / deviation
 
     def cell(self, encoding: str, step: str) -> tuple[float, float, float]:
         """Their loss, and the mean and the standard deviation of ours."""
@@ -192,11 +156,9 @@ class Losses:
         return float(self.runs[encoding]["loss"][step]), statistics.fmean(ours), statistics.stdev(ours)
 
     def closeness(self) -> str:
-        of = len(self.runs) * len(self.steps)
-        return (
-            f"Of these {of} losses, {self.near} lie within one standard deviation between {self.seeds} seeds, and"
-            f" {of - len(self.far)} within two"
-        )
+        one, two, _ = filed.within(self.distances.values())
+        of = len(self.distances)
+        return f"Of these {of} losses, {one} lie within one standard deviation between {self.seeds} seeds, and {two} within two"
 
     def accuracies(self) -> str:
         """Says where the authors' accuracy after training is outside the range of ours."""
@@ -209,29 +171,24 @@ class Losses:
         exceptions = f", except for {', '.join(outside)}" if outside else ""
         return f"The accuracies of their code are inside the range of the {self.seeds} seeds{exceptions}."
 
-    def first(self) -> str:
-        ours = self.ours["none", "1"]
-        return f"The run of their code with `none` began at {self.runs['none']['first_loss']:.2f}, seeds here between {min(ours):.2f} and {max(ours):.2f}."
-
     def table(self) -> list[str]:
-        lines = [
-            f"| encoding | {' | '.join(f'step {step}' for step in self.steps)} |",
-            f"| --- |{' ---: |' * len(self.steps)}",
-        ]
+        rows = []
         for encoding in self.runs:
-            cells = []
-            for step in self.steps:
-                theirs, mean, deviation = self.cell(encoding, step)
-                cells.append(f"{theirs:.3f} / {mean:.3f} ± {deviation:.3f}")
-            lines.append(f"| {encoding.replace('_', chr(92) + '_')} | {' | '.join(cells)} |")
-        trials = list({row["trial"]: row for row in self.raw}.values())
-        others = ", ".join(f"{encoding} at step {step}" for encoding, step in self.far)
+            cells = ["{:.3f} / {:.3f} ± {:.3f}".format(*self.cell(encoding, step)) for step in self.steps]
+            rows.append([encoding.replace("_", "\\_"), *cells])
+        heads = ["encoding", *(f"step {step}" for step in self.steps)]
+        ours = self.ours["none", "1"]
+        first = (
+            f"The run of their code with `none` began at {self.runs['none']['first_loss']:.2f}, seeds here between {min(ours):.2f} and"
+            f" {max(ours):.2f}."
+        )
+        others = ", ".join(f"{encoding} at step {step}" for (encoding, step), one in self.distances.items() if abs(one) > 2)
         return [
-            *lines,
+            *filed.markdown("l" + "r" * len(self.steps), heads, rows),
             "",
-            f"{self.closeness()}; the others: {others}. {self.first()} {self.accuracies()}",
+            f"{self.closeness()}; the others: {others}. {first} {self.accuracies()}",
             "",
-            f"{len(trials)} trials, {hours_of(trials)}, ended {days(self.raw)}. {machines(self.raw)}",
+            filed.training_of(self.raw),
         ]
 
     def sentence(self) -> list[str]:
@@ -239,38 +196,27 @@ class Losses:
         return [f"{self.closeness()}; the {len(self.steps)} losses of a run are not independent. {self.accuracies()}"]
 
 
-def keep_picture(site: Path, name: str) -> None:
-    """Keeps the published picture, with the name of the results that it shows."""
-    path = picture_of(name)
-    path.parent.mkdir(exist_ok=True)
-    drawn = (site / "figures" / "accuracy_by_length.svg").read_text(encoding="utf-8")
-    path.write_text(f"{drawn}<!-- {drawn_from(read_csv(raw_file(readme_of(name), name)))} -->\n", encoding="utf-8")
-
-
 def publish_again(name: str) -> None:
     raise SystemExit(f"{picture_of(name)} shows other results: `lengthwise publish {name} -o SITE`, and --add SITE")
 
 
 def main() -> int:
-    check = only_checks(__doc__, collect)
+    check = filed.only_checks(__doc__, collect)
     texts: dict[Path, str] = {}
-    drawn: Drawn = {}
-    for readme in [README, *sorted(HERE.glob("*/README.md"))]:
+    drawn: filed.Drawn = {}
+    for readme in [filed.README, *sorted(HERE.glob("*/README.md"))]:
         texts[readme] = readme.read_text(encoding="utf-8")
-        for block in BLOCK.finditer(texts[readme]):
-            name = block["name"]
-            path = raw_file(readme_of(name), name)
-            raw = read_csv(path) if path.exists() else []
+        for begin, name in BEGIN.findall(texts[readme]):
+            raw = filed.read_filed(raw_file(name))
             if name == REFERENCE:
                 losses = Losses(raw)
-                made_lines = losses.sentence() if readme == README else losses.table()
+                lines = losses.sentence() if readme == filed.README else losses.table()
             else:
-                made_lines = results(name, raw)
+                lines = results(name, raw)
                 if raw:
                     drawn[picture_of(name)] = raw, partial(publish_again, name)
-            made = "\n".join([block["begin"] + "\n".join(made_lines), block["end"]])
-            texts[readme] = texts[readme].replace(block[0], made)
-    return write_stale(texts, drawn, check)
+            texts[readme] = filed.with_results(readme, texts[readme], begin, lines)
+    return filed.write_stale(texts, drawn, check)
 
 
 if __name__ == "__main__":

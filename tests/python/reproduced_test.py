@@ -1,10 +1,10 @@
 """The numbers of experiments/REPRODUCED.md and its pages, computed again from their CSV files with pandas and SciPy."""
-import importlib.util
 import json
 import pathlib
 import re
 import sys
 import unittest
+import unittest.mock
 
 import numpy
 import pandas
@@ -14,6 +14,11 @@ from lengthwise.plots.series_style import encoding_style
 
 EXPERIMENTS = service.ROOT / "experiments"
 REPRODUCED = EXPERIMENTS / "reproduced"
+sys.path.insert(0, str(REPRODUCED))
+import filed  # noqa: E402
+import make_page  # noqa: E402
+import positional_attention  # noqa: E402
+
 # Encodings by what legends call them, apart from "Randomized".
 ENCODINGS = {
     "None": "none", "nope": "none", "sin/cos": "sin_cos", "Relative": "relative", "RoPE": "rope", "ALiBi": "alibi",
@@ -43,25 +48,19 @@ def answer_by_place(length):
     return numpy.diff(below).max(axis=1).mean()
 
 
-def make_page_module():
-    path = REPRODUCED / "make_page.py"
-    specification = importlib.util.spec_from_file_location("make_page", path)
-    sys.modules["make_page"] = module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
-    return module
-
-
 def write_csv(path, rows):
     pandas.DataFrame(rows).to_csv(path, index=False)
 
 
 class UnfinishedPartTest(unittest.TestCase):
     def setUp(self):
-        self.make_page = make_page_module()
-        self.source = self.make_page.SOURCES[0]
-        self.raw = self.make_page.read_raw(self.source)
-        self.cells = self.make_page.cells_of(self.source, self.make_page.read_published(self.source), self.raw)
-        self.make_page.RESULTS = self.results = service.new_directory()
+        self.source = positional_attention.SOURCES[0]
+        self.raw = filed.read_filed(self.source.file)
+        self.cells = positional_attention.cells_of(self.source, self.raw)
+        self.results = service.new_directory()
+        patch = unittest.mock.patch.object(filed, "RESULTS", self.results)
+        patch.start()
+        self.addCleanup(patch.stop)
 
     def site(self, seeds, ended):
         """A published folder of sorting on two graphs with so many seeds, of which some trials have ended."""
@@ -90,19 +89,19 @@ class UnfinishedPartTest(unittest.TestCase):
         return site
 
     def test_only_ended_trials_are_filed_and_the_rest_is_named(self):
-        self.make_page.collect(self.site(10, ended=3), "a machine")
-        filed = pandas.read_csv(self.results / "positional_attention_table_1_others.csv")
-        self.assertEqual(filed["trial"].nunique(), 3)
-        text = self.make_page.others_text(self.cells)
+        make_page.collect(self.site(10, ended=3), "a machine")
+        kept = pandas.read_csv(self.results / "positional_attention_table_1_others.csv")
+        self.assertEqual(kept["trial"].nunique(), 3)
+        text = positional_attention.others_text(self.cells)
         self.assertIn("20 trials, 3 of them ended; the rest would take about 2.7 hours", text)
         self.assertIn("they would be", text)
-        self.make_page.collect(self.site(10, ended=20), "a machine")
+        make_page.collect(self.site(10, ended=20), "a machine")
         self.assertEqual(len(pandas.read_csv(self.results / "positional_attention_table_1_others.csv")), 120)
-        cells = self.make_page.cells_of(self.source, self.make_page.read_published(self.source), self.raw)
-        text = self.make_page.others_text(cells)
+        cells = positional_attention.cells_of(self.source, self.raw)
+        text = positional_attention.others_text(cells)
         self.assertIn("GCN on a complete graph and with GCN on a star graph was trained again, 10 runs each", text)
         self.assertNotIn("missing.sh", text)
-        self.assertIn("On other vectors (12 measured, the others estimated), ", self.make_page.distances(cells))
+        self.assertIn("On other vectors (12 measured, the others estimated), ", positional_attention.distances(cells))
 
 
 class ReproducedPagesTest(unittest.TestCase):
