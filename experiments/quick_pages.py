@@ -6,8 +6,10 @@
                                                 # first keeps the ended trials of a folder of `lengthwise publish`
     experiments/quick_pages.py --check          # fails where a README.md or a picture is not what the results make
 
-A README.md gets the results of the experiment NAME between the lines "<!-- results of NAME -->" and "<!-- end -->". Its picture is the
-published one. The losses of `reference_code` stand beside those of the authors' code, in a table here and in a sentence of the first page.
+A README.md gets the results of the experiment NAME between the lines "<!-- results of NAME -->" and "<!-- end -->". With "<!-- results of
+NAME beside PAPER/TABLE -->" it gets the paper's numbers, too. Its picture is the published one; "drawn as FIGURE ..." names others, which
+quick_run.sh draws. The losses of `reference_code` stand beside those of the authors' code, in a table here and in a sentence of the first
+page.
 """
 
 from __future__ import annotations
@@ -28,7 +30,8 @@ import filed
 from filed import Row, spread
 from table1_short import TITLES
 
-BEGIN = re.compile(r"^(<!-- results of (\w+) -->)$", re.MULTILINE)
+BEGIN = re.compile(r"^(<!-- results of (\w+)(?: beside ([\w/]+))?(?: drawn as ([\w ]+))? -->)$", re.MULTILINE)
+BY_LENGTH = "accuracy_by_length"
 COLUMNS = ["trial", "task", "network", "encoding", "length", "seen", "accuracy"]
 OF_TRIAL = ["training_seconds", "started", "ended", "machine", "instruction_set", "revision"]
 
@@ -40,23 +43,27 @@ REFERENCE_LABELS = {"rotary": "rope", "noisy_sin_cos": "randomized_sin_cos"}
 REFERENCE_COLUMNS = ["trial", "encoding", "step", "loss", "accuracy"]
 
 
-def readme_of(name: str) -> Path:
+def place_of(name: str) -> tuple[Path, list[str]]:
+    """The folder whose README.md has the results of an experiment, and the figures that it shows."""
     for path in HERE.glob("*/README.md"):
-        if f"<!-- results of {name} -->\n" in path.read_text(encoding="utf-8"):
-            return path
+        for _, of, _, figures in BEGIN.findall(path.read_text(encoding="utf-8")):
+            if of == name:
+                return path.parent, (figures or BY_LENGTH).split()
     raise SystemExit(f"no experiments/*/README.md has a line <!-- results of {name} -->")
 
 
 def raw_file(name: str) -> Path:
-    return readme_of(name).parent / "results" / f"{name}.csv"
+    return place_of(name)[0] / "results" / f"{name}.csv"
 
 
-def picture_of(name: str) -> Path:
-    return readme_of(name).parent / "pictures" / f"{name}.svg"
+def pictures_of(name: str) -> dict[str, Path]:
+    """By figure."""
+    folder, figures = place_of(name)
+    return {one: folder / "pictures" / f"{name}{'' if one == BY_LENGTH else f'_{one}'}.svg" for one in figures}
 
 
 def collect(site: Path, machine: str) -> str:
-    """Keeps the final accuracies of the trials that have succeeded, and the picture, in place of those kept before."""
+    """Keeps the final accuracies of the trials that have succeeded, and the pictures, in place of those kept before."""
     name, trials, measured = filed.read_site(site)
     if name == REFERENCE:
         return collect_losses(site, trials, measured, machine)
@@ -67,10 +74,11 @@ def collect(site: Path, machine: str) -> str:
             rows.append({**kept, "trial": one["trial"].split("/")[-1]})
     raw_file(name).parent.mkdir(exist_ok=True)
     filed.write_csv(raw_file(name), [*COLUMNS, *OF_TRIAL], rows)
-    picture_of(name).parent.mkdir(exist_ok=True)
-    drawn = (site / "figures" / "accuracy_by_length.svg").read_text(encoding="utf-8")
     shown = filed.drawn_from(filed.read_csv(raw_file(name)))
-    picture_of(name).write_text(f"{drawn}<!-- {shown} -->\n", encoding="utf-8")
+    for figure, path in pictures_of(name).items():
+        path.parent.mkdir(exist_ok=True)
+        drawn = (site / "figures" / f"{figure}.svg").read_text(encoding="utf-8")
+        path.write_text(f"{drawn}<!-- {shown} -->\n", encoding="utf-8")
     return f"{name}: {len(trials)} trials"
 
 
@@ -99,8 +107,24 @@ def reference_runs() -> dict[str, dict[str, Any]]:
     return {REFERENCE_LABELS.get(run["encoding"], run["encoding"]): run for run in runs}
 
 
-def results(name: str, raw: Sequence[Row]) -> list[str]:
-    """What stands between the two lines of a README.md."""
+def printed_in(table: str) -> dict[tuple[str, str], str]:
+    """What the paper prints, by task and by the label of the encoding here."""
+    published = filed.read_published(table.replace("/", "_", 1))
+    labels = {}
+    for column in published["columns"]:
+        encoding = column["encoding"]
+        drawn = ("randomized_" if encoding.get("sorted", True) else "unsorted_") if encoding.get("randomized") else ""
+        labels[column["key"]] = drawn + encoding.get("name", "")
+    found: dict[tuple[str, str], str] = {}
+    for cell in published["cells"]:
+        deviation = f" ± {cell['std']:.1f}" if "std" in cell else ""
+        # The first of several columns of one encoding.
+        found.setdefault((cell["row"], labels[cell["column"]]), f"{cell['value']:.1f}{deviation}")
+    return found
+
+
+def results(name: str, raw: Sequence[Row], table: str) -> list[str]:
+    """What stands between the two lines of a README.md. `table`: "PAPER/TABLE" of the paper's numbers, or empty."""
     if not raw:
         return ["It was not trained in full yet, so there is no table."]
     seen = sorted({int(row["length"]) for row in raw if row["seen"] == "true"})
@@ -110,7 +134,11 @@ def results(name: str, raw: Sequence[Row]) -> list[str]:
     for row in raw:
         trials = lines.setdefault((row["task"], row["network"], row["encoding"]), {})
         trials.setdefault(row["trial"], {})[int(row["length"])] = float(row["accuracy"])
+    printed = printed_in(table) if table else {}
     heads = ["task (chance)", "network", "seeds", "seen", "unseen", "best seed, unseen", f"length {unseen[-1]}"]
+    chosen = " Best seed: the highest of the means on unseen lengths, chosen by these themselves."
+    if printed:
+        heads[5], chosen = "paper", ""
     rows = []
     for (task, network, encoding), trials in lines.items():
         means = [
@@ -119,17 +147,21 @@ def results(name: str, raw: Sequence[Row]) -> list[str]:
         ]
         chance = f" ({TITLES[task][1]:g} %)" if task in TITLES else ""
         name_of = network if encoding in ("none", "own") else f"{network}, {encoding}"
-        cells = [spread(means[0]), spread(means[1]), f"{100 * max(means[1]):.1f}", spread(means[2])]
+        beside = printed.get((task, encoding), "") if printed else f"{100 * max(means[1]):.1f}"
+        cells = [spread(means[0]), spread(means[1]), beside, spread(means[2])]
         rows.append([f"{task}{chance}", name_of, str(len(trials)), *cells])
     return [
         (
             f"Mean accuracy in per cent, ± the standard deviation over seeds, on lengths seen ({seen[0]} to {seen[-1]}) and not seen"
-            f" ({unseen[0]} to {unseen[-1]}) in training. {filed.training_of(raw)}"
+            f" ({unseen[0]} to {unseen[-1]}) in training.{chosen} {filed.training_of(raw)}"
         ),
         "",
         *filed.markdown("llrrrrr", heads, rows),
-        "",
-        f"![Accuracy by length](pictures/{name}.svg)",
+        *(
+            line
+            for figure, path in pictures_of(name).items()
+            for line in ("", f"![{figure.replace('_', ' ').capitalize()}](pictures/{path.name})")
+        ),
     ]
 
 
@@ -197,7 +229,7 @@ class Losses:
 
 
 def publish_again(name: str) -> None:
-    raise SystemExit(f"{picture_of(name)} shows other results: `lengthwise publish {name} -o SITE`, and --add SITE")
+    raise SystemExit(f"a picture of {name} shows other results: `lengthwise publish {name} -o SITE`, and --add SITE")
 
 
 def main() -> int:
@@ -206,15 +238,15 @@ def main() -> int:
     drawn: filed.Drawn = {}
     for readme in [filed.README, *sorted(HERE.glob("*/README.md"))]:
         texts[readme] = readme.read_text(encoding="utf-8")
-        for begin, name in BEGIN.findall(texts[readme]):
+        for begin, name, table, _ in BEGIN.findall(texts[readme]):
             raw = filed.read_filed(raw_file(name))
             if name == REFERENCE:
                 losses = Losses(raw)
                 lines = losses.sentence() if readme == filed.README else losses.table()
             else:
-                lines = results(name, raw)
-                if raw:
-                    drawn[picture_of(name)] = raw, partial(publish_again, name)
+                lines = results(name, raw, table)
+                for picture in pictures_of(name).values() if raw else ():
+                    drawn[picture] = raw, partial(publish_again, name)
             texts[readme] = filed.with_results(readme, texts[readme], begin, lines)
     return filed.write_stale(texts, drawn, check)
 

@@ -129,7 +129,7 @@ def days(raw: Sequence[Row]) -> str:
 def machines(raw: Sequence[Row]) -> str:
     return (
         f"Machine: {span((row['machine'] for row in raw), '; ')} ({span(row['instruction_set'] for row in raw)}); revision"
-        f" {span(row['revision'][:7] for row in raw)}."
+        f" {span(row['revision'][:7] + '-modified' * row['revision'].endswith('-modified') for row in raw)}."
     )
 
 

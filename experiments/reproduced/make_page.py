@@ -72,9 +72,9 @@ def collect(site: Path, machine: str) -> str:
 
 TEXT = """# Published numbers, trained again
 Each page below sets a paper's numbers (as printed in its tables, or from its authors' result files where the paper has plots) beside the
-ones that Lengthwise trained from scratch with all steps and runs that the paper prints. For Table 1 the positional-attention paper prints no
+ones that Lengthwise trained from scratch with all epochs and runs that the paper prints (batches are those of its released code). For Table 1 the positional-attention paper prints no
 sizes, steps or runs; ours are those of Figure 5. Its stars have no self-connections because the printed numbers suggest it, so the agreement
-of their cells is no independent evidence. All networks of that table answer every number of a list alike; the best such answer, which needs
+of their cells is no independent evidence. All our networks for that table give every number of a list the same answer; the best such answer, which needs
 no training, is within two standard errors of the print in {untrained} cells, so agreement there shows little. A cell counts once it has all
 its runs. [results/](reproduced/results) holds every run as CSV.
 
@@ -87,7 +87,8 @@ Two more pages reproduce no cell, but train what a paper trains on a smaller sca
 [their Table 1 with 0.3 % of its steps](reproduced/randomized_pe_table_1_short.md).
 
 34 of 64 planned cells have all their runs: half of the positional-attention paper's Table 1, two cells of Figure 4 at n = 2 and eight of
-Figure 3 at 5,000 vectors. The other 30, of the same two figures, are 150 trials of about half an hour: about 80 more hours of one core.
+Figure 3 at 5,000 vectors. The other 30, of the same two figures, are 150 trials of about half an hour: about 80 more hours of one core. Why
+these 34 were trained first was not recorded.
 [missing.sh](reproduced/missing.sh) trains what else these pages name as missing, at a low priority, and resumes after an interruption.
 
 Training seconds are wall-clock time, so programs that ran beside a training lengthen them. A checkpoint has no clock: after a resume, the
@@ -110,7 +111,8 @@ experiments/reproduced/make_page.py --add site --machine "AMD EPYC, one thread a
 ```
 adds the trials of `site` that have ended, and writes this page, those below it, their pictures and README.md's results again. Do not edit
 them: `make_page.py` and [remarks/](reproduced/remarks) are their sources. `tests/run.sh` fails where one of them is not what results/ makes.
-The models, logs and hashes of these runs are not kept: a filed run is checked by training it again.
+The models, logs and hashes of these runs are not kept: a filed run is checked by training it again. "-modified" marks a program with changes
+that were not committed; of trials that ended before 2026-11-30 18:00, it was not filed whether it had any.
 """
 
 

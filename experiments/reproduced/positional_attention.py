@@ -27,9 +27,9 @@ ONE_DRAW = 2
 DRAW_A_RUN = 1 + MEDIAN_ERROR**2 / RUNS
 # Standard deviations from the 10th to the 90th percentile of normal values.
 P10_TO_P90 = 2.5631
-# Of one core, by run: a star with self-connections makes 30 steps a second (two cores of an AMD EPYC with AVX2, 2026-11-30), and
-# sorting took 3.2 hours for its 20 runs.
-STAR_HOURS = 0.55
+# Of one core, by run: two stars with self-connections took 2,399 and 2,421 s (two cores of an Intel Xeon, 2026-11-30), and sorting
+# took 3.2 hours for its 20 runs.
+STAR_HOURS = 0.67
 OTHERS_HOURS = 0.16
 
 SOURCES = [
@@ -266,7 +266,7 @@ def page_of(source: Source, cells: Sequence[Cell]) -> list[str]:
     fields = {
         "before": f"{before:.1f}",
         "after": f"{after:.1f}",
-        "stars": stars(raw),
+        "stars": stars(raw, cells),
         "untrained": untrained(cells),
         "by_scale": ", ".join(f"{untrained(of_scale)} at {scale}" for scale, of_scale in by_scale.items()),
         "two": f"{min(two):.0f} to {max(two):.0f}",
@@ -283,21 +283,31 @@ def apart(ours: float, printed: float, distance: float) -> list[str]:
     return [f"{100 * (ours / printed - 1):+.0f} %", f"{distance:+.1f}"]
 
 
-def stars(raw: Sequence[Row]) -> str:
+def stars(raw: Sequence[Row], cells: Sequence[Cell]) -> str:
     """What runs of cumulative sums on a star with self-connections had as errors."""
     star = {"graph": "star", "self_connections": True}.items()
     own = [row for row in raw if star <= {"self_connections": True, **json.loads(row["network"])}.items()]
     if not own:
         return ""
-    near, far = ([float(row["loss"]) for row in own if row["scale"] == scale] for scale in ("1", "10"))
-    low, high = (number(statistics.median(losses), 2) for losses in (near, far))
-    most, least = number(max(near), 2), number(min(far))
-    missing = RUNS - len(near)
+    printed = {cell.column_label: cell.printed for cell in cells if cell.row_label == "Cumulative Sum, GCN on a star graph"}
+    told, inside = [], []
+    for scale, rows in filed.grouped(own, lambda row: f"c = {row['scale']}").items():
+        losses = [float(row["loss"]) for row in rows]
+        told.append(f"{number(min(losses), 2)} to {number(max(losses), 3)} at {scale} ({number(printed[scale])})")
+        if min(losses) <= printed[scale] <= max(losses):
+            inside.append(scale)
+    missing = RUNS - len(losses)
     rest = f" {missing} more would take about {missing * STAR_HOURS:.1f} hours of one core (`missing.sh stars`)."
     return (
-        f"{len(near)} such runs of cumulative sums had errors of at most {most} at c = 1, in the median {low}, where the paper prints"
-        f" 4.0; at c = 10 they had at least {least}, in the median {high} (printed: 460).{rest if missing > 0 else ''}"
+        f"{len(losses)} such runs of cumulative sums had errors of {', '.join(told[:-1])} and {told[-1]}; in brackets, the print. It is"
+        f" within the range of these runs at {' and '.join(inside) or 'no scale'}.{rest if missing > 0 else ''}"
     )
+
+
+def estimates_of(cells: Sequence[Cell]) -> str:
+    """How far the estimates would have been from what was measured."""
+    errors = [100 * (cell.median * cell.redraw / cell.median_on_others - 1) for cell in cells if cell.measured_on_others]
+    return f"There the estimates would have been off by {min(errors):+.1f} to {max(errors):+.1f} %."
 
 
 def others_text(cells: Sequence[Cell]) -> str:
@@ -313,7 +323,7 @@ def others_text(cells: Sequence[Cell]) -> str:
         lines[0] += (
             f" Sorting with {filed.span(graphs, ' and with ')} was trained again, {RUNS} runs each, and tested on 100,000 other vectors:"
             f" values without ≈ are their medians ([{file}]({file}); {filed.hours_of(trials)}, ended {filed.days(raw)}."
-            f" {filed.machines(raw)[:-1]})."
+            f" {filed.machines(raw)[:-1]}). {estimates_of(sorting)}"
         )
     if missing:
         lines[0] += (
@@ -408,7 +418,7 @@ def sizes_section(cells: Sequence[Cell]) -> list[str]:
     shown = [cell for cell in cells if cell.row_label == "Sorting, GCN on a complete graph"]
     rows = [
         ["printed", *(number(cell.printed) for cell in shown)],
-        [f"4 blocks, d_model 64: the table above, {RUNS} runs", *(number(cell.median) for cell in shown)],
+        [f"4 blocks, d_model 64: the table above, {RUNS} runs", *(number(cell.median, 4) for cell in shown)],
     ]
     # Runs are in the order of their seeds.
     by_size = {"4 blocks, d_model 64": [cell.losses[:2] for cell in shown]}
@@ -418,7 +428,7 @@ def sizes_section(cells: Sequence[Cell]) -> list[str]:
             [float(row["loss"]) for row in own if f"c = {row['length']}" == cell.column_label] for cell in shown
         ]
     for label, columns in by_size.items():
-        rows.append([f"{label}, seeds 0 and 1", *(" and ".join(map(number, losses)) for losses in columns)])
+        rows.append([f"{label}, seeds 0 and 1", *(" and ".join(number(loss, 4) for loss in losses) for losses in columns)])
     title = "## Sorting on the complete graph, with networks of other sizes"
     return [title, "", *filed.markdown("l" + "r" * len(shown), ["", *(cell.column_label for cell in shown)], rows)]
 
@@ -429,14 +439,15 @@ def retrained(cells: Iterable[Cell]) -> list[str]:
     table = [cell for cell in complete if cell.printed_range is None]
     groups = {
         "Figures 3 and 4, of which protocol and spread are known": [cell for cell in complete if cell.printed_range is not None],
-        "Table 1, complete graphs, whose sizes, steps and runs are not printed": [c for c in table if "on a star" not in c.row_label],
-        "Table 1, stars, for which we also chose the variant that fits the print": [c for c in table if "on a star" in c.row_label],
+        "Table 1, graph networks on complete graphs, whose sizes, steps and runs are not printed": [c for c in table if "on a star" not in c.row_label],
+        "Table 1, graph networks on stars, for which we also chose the variant that fits the print": [c for c in table if "on a star" in c.row_label],
     }
     rows = [distances_row(title, group) for title, group in groups.items() if group]
     return [
         (
-            "Cells of the positional-attention paper were retrained with ten runs each. The table counts by how many standard errors our"
-            " medians differ from the print:"
+            "Cells of the positional-attention paper (Back de Luca et al. 2024) were retrained with ten runs each. The table counts by how"
+            " many standard errors our medians differ from the print. If nothing but chance differed, about 68 % of independent cells would"
+            " be within one and 95 % within two:"
         ),
         "",
         *filed.markdown("lrrrr", ["cells", "number", "within one", "within two", "farthest"], rows),

@@ -73,6 +73,11 @@ def by_place(length: int) -> float:
     )
 
 
+def by_frequency(length: int) -> float:
+    """The expected share of the more frequent of two symbols in a random string."""
+    return sum(max(k, length - k) * math.comb(length, k) for k in range(length + 1)) / (length * 2**length)
+
+
 def no_input(task: str, chance: float, lengths: Iterable[int]) -> tuple[float, str]:
     """The mean accuracy, in per cent, of the best answer that we know without reading the input, and what it is."""
     if task != BY_PLACE:
@@ -148,6 +153,7 @@ def table(rows: Rows, steps: str) -> list[str]:
         lines.append([label, chance, *texts])
     answers = SEQUENCES * len(first.unseen_lengths)
     places = [100 * by_place(length) for length in first.unseen_lengths]
+    frequent = 100 * statistics.fmean(map(by_frequency, first.unseen_lengths))
     *most, last = (str(length) for length in first.accuracies if length <= SEEN_UP_TO)
     return [
         *filed.markdown("lr" + "r" * len(columns), heads + [COLUMNS[key]["label"] for key in columns], lines),
@@ -160,8 +166,9 @@ def table(rows: Rows, steps: str) -> list[str]:
         "",
         (
             f"Chance is that of a uniform guess. In {BY_PLACE}, an answer by place alone reads no input: it gives each place of the sorted"
-            f" list the symbol that is there most often. It has {min(places):.0f} to {max(places):.0f} % by length. In Modular Arithmetic, 0"
-            " is the answer to 30 to 32 % of the inputs (of 4,000 each from `lengthwise sample modular_arithmetic_brackets`, at lengths 55,"
+            f" list the symbol that is there most often. It has {min(places):.0f} to {max(places):.0f} % by length. In Reverse String, Duplicate"
+            f" String and Odds First, the string's more frequent symbol at every place has {frequent:.1f} %. In Modular Arithmetic, 0 is"
+            " the answer to 30 to 32 % of the inputs (of 4,000 each from `lengthwise sample modular_arithmetic_brackets`, at lengths 55,"
             " 300 and 500), so an accuracy near 32 % needs no learning there."
         ),
         "",
@@ -200,7 +207,8 @@ def draw(rows: Rows, steps: str) -> Any:
     picture = Picture(x=Axis("input length", ticks="counts"), y=panels.accuracy_axis("accuracy"))
     picture.caption = (
         f"One trial a line: {steps} steps, {SEQUENCES} sequences and one draw of randomized positions a length. Dotted in {BY_PLACE}:"
-        " the best answer by place alone, which reads no input."
+        " the best answer by place alone, which reads no input. Two standard errors of a point are at most"
+        f" {100 / math.sqrt(SEQUENCES):.0f} points with plain positions and one answer of one symbol."
     )
     picture.shaded_label = f"seen in training: lengths 1 to {SEEN_UP_TO}"
     for label, trials in rows.items():
