@@ -100,7 +100,11 @@ bool FrameGuard::TakeStream(absl::Time now) {
     retry_at_ = now + kLookAgain;
     return false;
   }
-  if (!turn_.has_value()) turn_ = principal_->new_streams.Reserve(now);
+  return TakeTurn(principal_->new_streams, now);
+}
+
+bool FrameGuard::TakeTurn(platform::TokenBucket& bucket, absl::Time now) {
+  if (!turn_.has_value()) turn_ = bucket.Reserve(now);
   if (now < *turn_) {
     retry_at_ = *turn_;
     return false;
@@ -139,9 +143,11 @@ absl::StatusOr<bool> FrameGuard::MayBegin(const Frame& frame, absl::Time now) {
       // Strangers have nothing to send but a health check's small message.
       return (is_trusted() && (frame.left >= kTinyData || (frame.flags & kEndStream) != 0)) ||
              Take(control_bucket_, now);
-    case kRstStream:
-      // No more streams end than begin.
-      return streams_.contains(frame.stream) || Take(control_bucket_, now);
+    case kRstStream: {
+      const auto stream = streams_.find(frame.stream);
+      if (stream == streams_.end()) return Take(control_bucket_, now);
+      return stream->second.server_answered || TakeTurn(principal_->resets, now);
+    }
     case kWindowUpdate:
       return is_trusted() || Take(control_bucket_, now);
     default:

@@ -12,14 +12,16 @@
 // a block was withheld: those after it may refer to fields that gRPC does not know, so the guard
 // writes each of them anew.
 //
-// - Streams, control or tiny frames that come too fast: the connection waits
+// - Streams, resets, control or tiny frames that come too fast: the connection waits
 //   (back-pressure), and nothing is lost.
 // - A message that is too large: its call ends with RESOURCE_EXHAUSTED; other calls continue.
 // - A header block that is too large or malformed, or padding: the connection ends with GOAWAY.
 //
-// The guard passes frames on instead of ending HTTP/2 at a library (nghttp2) and starting it again
-// towards gRPC: that would need keepalive, trailers, resets and flow control of both sides in our
-// code, and a second HPACK coding of every call on the edge's one thread.
+// The guard passes frames on instead of ending HTTP/2 at a library and starting it again towards
+// gRPC. That was tried with nghttp2 1.52 on 2026-11-30: 781 lines instead of 717 (with
+// header_block), 5 us of its own per call instead of 0.4, the edge's thread twice as long busy per
+// uploaded MB, 31 KiB per idle connection instead of 3, and 65 KiB for each stopped reader, whose
+// window ends here.
 #ifndef LENGTHWISE_SERVER_EDGE_FRAME_GUARD_H_
 #define LENGTHWISE_SERVER_EDGE_FRAME_GUARD_H_
 
@@ -47,6 +49,7 @@ class FrameGuard {
   // untrusted connection has one for itself.
   struct Principal {
     static constexpr double kStreamRate = 20'000, kStreamBurst = 2'000;
+    static constexpr double kResetRate = 1'000, kResetBurst = 2'000;
     // gRPC's limit of a connection.
     static constexpr int kMostStreams = 8192;
 
@@ -56,6 +59,9 @@ class FrameGuard {
     // Bytes of a message, without the five-byte prefix.
     int64_t most_message_bytes = 8 << 20;
     platform::TokenBucket new_streams{kStreamRate, kStreamBurst};
+    // Of calls before their answer: the client has paid one frame for what gRPC has begun, and need
+    // not wait for it.
+    platform::TokenBucket resets{kResetRate, kResetBurst};
     int64_t open_streams = 0;
     int64_t message_bytes = 0;  // the edge's
     int64_t connections = 0;    // the edge's
@@ -139,6 +145,8 @@ class FrameGuard {
   // holds it back. An error says why the connection must end.
   absl::StatusOr<bool> MayBegin(const Frame& frame, absl::Time now);
   bool Take(platform::TokenBucket& bucket, absl::Time now);
+  // Takes one of what the principal's connections share in turns.
+  bool TakeTurn(platform::TokenBucket& bucket, absl::Time now);
   // Whether the principal may have one more stream now.
   bool TakeStream(absl::Time now);
   void BeginClientFrame(const Frame& frame);
@@ -156,7 +164,7 @@ class FrameGuard {
   const Admit admit_;
   bool is_trusted_ = false;
   std::shared_ptr<Principal> principal_;
-  std::optional<absl::Time> turn_;  // of the next stream, which waits
+  std::optional<absl::Time> turn_;  // of the next stream or reset, which waits
   platform::TokenBucket control_bucket_;
   absl::Time retry_at_ = absl::InfiniteFuture();
 

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -353,6 +354,33 @@ TEST_F(FrameGuardTest, ResetsOfEndedStreamsWaitForTheirRate) {
 }
 
 // Rapid reset.
+TEST_F(FrameGuardTest, ResetsOfCallsWithoutAnAnswerWaitForTheirRate) {
+  Trust();
+  std::string sent;
+  for (uint32_t i = 1; i <= 4000; ++i) {
+    sent += CallWith("good", 2 * i + 1) + ResetOf(2 * i + 1);
+    if (i % 4 == 0) {
+      now_ += absl::Milliseconds(1);
+      Client(std::exchange(sent, {}));
+    }
+  }
+  EXPECT_EQ(guard_.open_streams(), 2) << "the first call, and one whose reset waits";
+  const size_t pair = (CallWith("good", 3) + ResetOf(3)).size();
+  EXPECT_EQ(waiting_.size() / pair, 4000 - 2000 - 1000) << "the burst, and those of a second";
+  EXPECT_LE(guard_.retry_at(), now_ + absl::Milliseconds(1));
+}
+
+TEST_F(FrameGuardTest, ResetsAfterAnAnswerPass) {
+  Trust();
+  for (uint32_t i = 1; i <= 4000; ++i) {
+    now_ += absl::Milliseconds(0.1);
+    const uint32_t id = 2 * i + 1;
+    Client(CallWith("good", id));
+    Server(Frame(kHeaders, kEndHeaders, id));
+    EXPECT_EQ(Client(ResetOf(id)), ResetOf(id));
+  }
+}
+
 TEST_F(FrameGuardTest, StreamsThatAreResetWaitForTheRateOfNewOnes) {
   Client(kPreface);
   std::string sent;

@@ -946,6 +946,16 @@ def workers_leases(target: Target, scale: float) -> Sent:
     return unread_answers(target, asked, neighbour(target, WORKER), 20 * scale)
 
 
+def workers_resets(target: Target, scale: float) -> Sent:
+    """Opens and resets, with a token of workers, 300,000 streams on 64 connections."""
+    token = neighbour(target, WORKER)
+    connections = [Connection(target, address, timeout=60) for address in FLOOD_ADDRESSES]
+    for number, connection in enumerate(connections):
+        first = worker_call(f"resets-{number}", b"experiments/none-1") + field(3, 1)
+        call(target, connection, 1, SYNCHRONIZE, first, token)
+    return rapid_resets(connections, SYNCHRONIZE, token, int(4_700 * scale))
+
+
 def neighbours_small_answers(target: Target, scale: float) -> Sent:
     """Asks, with a token, for answers of 44 KB that nobody reads."""
     name = create(target, "0", "1..20000")
@@ -1026,6 +1036,7 @@ FLOODS: dict[str, Callable[[Target, float], Sent]] = {
     "neighbours_windows": neighbours_windows,
     "neighbours_connections": neighbours_connections,
     "submitters_grids": submitters_grids,
+    "workers_resets": workers_resets,
     "workers_calls": workers_calls,
     "workers_events": workers_events,
     "workers_uploads": workers_uploads,

@@ -84,7 +84,8 @@ class FloodsTest(unittest.TestCase):
     def test_workers_take_bounded_memory(self) -> None:
         for name in ("workers_calls", "workers_events", "workers_uploads"):
             self.check(self.flood([name], scale=0.1, max_mb=500))
-        self.check(self.flood(["workers_leases"], scale=0.2, max_mb=500))
+        for name in ("workers_leases", "workers_resets"):
+            self.check(self.flood([name], scale=0.2, max_mb=500))
 
     def test_key_updates_delay_nobody_for_long(self) -> None:
         self.check(self.flood(["key_updates"], key="ec", scale=0.3))
