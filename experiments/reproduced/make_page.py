@@ -72,11 +72,11 @@ def collect(site: Path, machine: str) -> str:
 
 TEXT = """# Published numbers, trained again
 Each page below sets a paper's numbers (as printed in its tables, or from its authors' result files where the paper has plots) beside the
-ones that Lengthwise trained from scratch with all epochs and runs that the paper prints (batches are those of its released code). For Table 1 the positional-attention paper prints no
-sizes, steps or runs; ours are those of Figure 5. Its stars have no self-connections because the printed numbers suggest it, so the agreement
-of their cells is no independent evidence. All our networks for that table give every number of a list the same answer; the best such answer, which needs
-no training, is within two standard errors of the print in {untrained} cells, so agreement there shows little. A cell counts once it has all
-its runs. [results/](reproduced/results) holds every run as CSV.
+ones that Lengthwise trained from scratch with all epochs and runs that the paper prints (batches are those of its released code). For Table
+1 the positional-attention paper prints no sizes, steps or runs; ours are those of Figure 5. Its stars have no self-connections because the
+printed numbers suggest it, so the agreement of their cells is no independent evidence. All our networks for that table give every number of
+a list the same answer; the best such answer, which needs no training, is within two standard errors of the print in {untrained} cells, so
+agreement there shows little. A cell counts once it has all its runs. [results/](reproduced/results) holds every run as CSV.
 
 {table}
 
@@ -88,8 +88,8 @@ Two more pages reproduce no cell, but train what a paper trains on a smaller sca
 
 34 of 64 planned cells have all their runs: half of the positional-attention paper's Table 1, two cells of Figure 4 at n = 2 and eight of
 Figure 3 at 5,000 vectors. The other 30, of the same two figures, are 150 trials of about half an hour: about 80 more hours of one core. Why
-these 34 were trained first was not recorded.
-[missing.sh](reproduced/missing.sh) trains what else these pages name as missing, at a low priority, and resumes after an interruption.
+these 34 were trained first was not recorded. [missing.sh](reproduced/missing.sh) trains what else these pages name as missing, at a low
+priority, and resumes after an interruption.
 
 Training seconds are wall-clock time, so programs that ran beside a training lengthen them. A checkpoint has no clock: after a resume, the
 time of earlier steps is an estimate at the later speed. A trial that has more seconds than passed between its start and its end counts with

@@ -274,6 +274,7 @@ def page_of(source: Source, cells: Sequence[Cell]) -> list[str]:
         "others": others_text(cells) if drawn else "",
         "repeats": repeats(),
         "ratios": f"{min(ratios):.2f} to {max(ratios):.2f}",
+        "by_repeats": by_repeats(ratios),
     }
     lines += [*filed.markdown("ll" + "r" * (len(heads) - 1), [*heads, "runs"], rows), "", remarks.format(**fields)]
     return lines + sizes_section(cells) if source is SOURCES[0] else lines
@@ -293,7 +294,7 @@ def stars(raw: Sequence[Row], cells: Sequence[Cell]) -> str:
     told, inside = [], []
     for scale, rows in filed.grouped(own, lambda row: f"c = {row['scale']}").items():
         losses = [float(row["loss"]) for row in rows]
-        told.append(f"{number(min(losses), 2)} to {number(max(losses), 3)} at {scale} ({number(printed[scale])})")
+        told.append(f"{number(min(losses))} to {number(max(losses))} at {scale} ({number(printed[scale])})")
         if min(losses) <= printed[scale] <= max(losses):
             inside.append(scale)
     missing = RUNS - len(losses)
@@ -386,12 +387,25 @@ def untrained(cells: Iterable[Cell]) -> str:
 REPEATED = {"Figure 5": "figure_5", "Figure 3": "figure_3_30000", "Figure 4": "figure_4_8", "Figure 9": "figure_9"}
 
 
-def repeats() -> str:
-    """How far the medians are apart that these figures have, and how far our rule for standard errors expects them to be."""
+def repeated() -> dict[str, dict[str, Any]]:
+    """Their cells, by figure."""
     cells = {}
     for figure, name in REPEATED.items():
         published = filed.read_published(f"positional_attention_{name}")["cells"]
         (cells[figure],) = (cell for cell in published if (cell["row"], cell["column"]) == ("cumulative_sum__positional", "c3"))
+    return cells
+
+
+def by_repeats(ratios: Sequence[float]) -> str:
+    """These distances from the print, in standard deviations of a difference between two medians as far apart as the repeats are."""
+    deviation = math.sqrt(2) * statistics.stdev(math.log(cell["value"]) for cell in repeated().values())
+    *most, last = (f"{math.log(ratio) / deviation:+.1f}" for ratio in ratios)
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+def repeats() -> str:
+    """How far the medians are apart that these figures have, and how far our rule for standard errors expects them to be."""
+    cells = repeated()
     medians = [float(cell["value"]) for cell in cells.values()]
     errors = [median_error(cell["p10"], cell["p90"]) for cell in cells.values()]
     *most, last = (f"{cell['value']:.5f} ({figure})" for figure, cell in cells.items())

@@ -318,7 +318,10 @@ def _within_published(comparison: Comparison) -> str:
     if not known:
         return ""
     cells = counted(len(known), "cell")
-    return f"The median here lies within the 10th to 90th percentiles of the paper's own trials in {sum(known)} of {cells}."
+    return (
+        f"The median here lies within the 10th to 90th percentiles of the paper's own trials in {sum(known)} of {cells}."
+        " These percentiles are wide, so that is no sign that the medians are equal."
+    )
 
 
 def remarks(comparison: Comparison, best_mark: str, whole_table: bool) -> list[str]:
