@@ -324,6 +324,7 @@ TEST(AccuracySummaryTest, ChartRanksEqualScoresByLossThenRate) {
     cell.set_selection_loss(loss);
     cell.set_learning_rate(rate);
   };
+  add("d", std::nan(""), 0.0001);
   add("a", 0.2, 0.001);
   add("b", 0.1, 0.002);
   add("c", 0.1, 0.001);

@@ -1,6 +1,7 @@
 // Implements the tables and charts of accuracy_summary.h.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <optional>
 #include <tuple>
@@ -310,11 +311,14 @@ Chart MakeAccuracyChart(const AccuracySummary& summary, size_t max_series) {
   for (const AccuracyRow& row : summary.rows) rows.push_back(&row);
   if (rows.size() > max_series) {
     // As the choice of a learning rate: of equal scores the lower loss, then the lower rate. Rows
-    // without a score last.
-    const auto key = [](const AccuracyRow& row) {
+    // without a score last, and what is not a number.
+    const auto last = [](double value) {
+      return std::isnan(value) ? std::numeric_limits<double>::infinity() : value;
+    };
+    const auto key = [&](const AccuracyRow& row) {
       const bool has_score = row.selection().trials() > 0;
-      return std::tuple(!has_score, has_score ? -MeanOf(row.selection()) : 0, row.selection_loss(),
-                        row.learning_rate());
+      return std::tuple(!has_score, has_score ? last(-MeanOf(row.selection())) : 0,
+                        last(row.selection_loss()), row.learning_rate());
     };
     const auto is_better = [&](const AccuracyRow* a, const AccuracyRow* b) {
       return key(*a) < key(*b);

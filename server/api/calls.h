@@ -56,7 +56,7 @@ enum class Work {
   // Changes an experiment. kMemory for administrators; kLookup for others, because the experiment's
   // owner must be read from the store.
   kChange,
-  // Reads a bounded number of rows, a small file, or much memory.
+  // Reads a bounded number of rows, or the names of many, a small file, or much memory.
   kLookup,
   // Reads as much of the store as the request asks for, or resolves a specification.
   kQuery,

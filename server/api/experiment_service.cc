@@ -61,7 +61,7 @@ void Extend(Core& core, platform::WorkPool& pool, const v1::ExtendExperimentRequ
         pool.Submit("extensions",
                     [&core, &pool, &asked, done] { Extend(core, pool, asked, done); });
       },
-      BytesOf(extension->added));
+      extension->bytes());
 }
 
 void AddSubmissions(Service& service, Core& core, platform::WorkPool& pool) {
@@ -227,8 +227,10 @@ void AddStreams(Service& service, Core& core, TransferThreads& transfers, Calls&
         }
         // Its own lane: a watch does not wait for the same client's queries.
         std::string lane = "watches of " + ClientOf(*context, admission.caller);
-        return WatchReactor::Start(asked, std::move(admission), core.event_log(),
-                                   calls.pools().lookups, calls.streams(), std::move(lane));
+        // A page of an experiment's log is found by reading all its events.
+        platform::WorkPool& pool = asked.log_only() ? calls.pools().queries : calls.pools().lookups;
+        return WatchReactor::Start(asked, std::move(admission), core.event_log(), pool,
+                                   calls.streams(), std::move(lane));
       });
   PushEvents<v1::QueryAttentionMapsRequest, v1::AttentionMap>(
       service, core, transfers, AttentionMaps,

@@ -52,7 +52,8 @@ class RpcServer {
     absl::Duration recheck_interval = absl::Seconds(1);
     // Number of threads that read a few rows of the store (Work::kLookup) and pages of watches, and
     // of threads that answer queries (Work::kQuery). Separate, so that neither a list of trials nor
-    // a watch waits for a loss curve. One client uses all but one of them.
+    // a watch waits for a loss curve. One client's calls use all but one of them, and so do its
+    // watches.
     int lookup_threads = 3;
     int reader_threads = 3;
     // Number of threads for users' models, attention maps and backups. Workers' checkpoints have

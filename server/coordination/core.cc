@@ -323,7 +323,7 @@ void Core::Submit(std::shared_ptr<Submission> submission, Done<v1::CreateExperim
   using Response = std::optional<v1::CreateExperimentResponse>;
   const auto post = [this, submission](Done<Response> answer) {
     loop_.Post<Response>([this, submission] { return submissions().Create(*submission); },
-                         std::move(answer), BytesOf(submission->trials));
+                         std::move(answer), submission->bytes());
   };
   const Done<Response> answer = [submission, done](absl::StatusOr<Response> response) {
     submission->copies.reset();  // other threads may still hold the submission

@@ -101,6 +101,12 @@ TEST(CoreStartTest, UnfinishedFirstStartIsRepeated) {
   EXPECT_EQ(coordinator.Open(), absl::OkStatus());
 }
 
+TEST_F(CoreDamageTest, SharedPartOfASpecificationIsMissed) {
+  Damage("DELETE FROM shared");
+  const std::string trial = experiment_ + "/trials/lr0-seed1";
+  ExpectNamed(coordinator_->reads().GetTrial(trial).status(), "the specification of " + trial);
+}
+
 TEST_F(CoreDamageTest, SpecificationOfATrialIsNamed) {
   const std::string other = coordinator_.Create("other", 1, 1);
   const v1::Lease running = coordinator_.Acquire("w");

@@ -94,6 +94,24 @@ TEST_F(CoreResolvingTest, LengthsAreStoredOnce) {
   EXPECT_THAT(shared, SizeIs(1));
 }
 
+TEST(PackTest, LengthsOfAGridAreKeptAndCountedOnce) {
+  specification::GridPack a, b;
+  for (int i = 0; i < 10'000; ++i) a.specification.mutable_evaluation()->add_lengths(1000 + i);
+  b.specification = a.specification;
+  a.key = "a";
+  b.key = "b";
+  const auto first = std::make_shared<const specification::GridPack>(a);
+  const std::vector<NewTrial> trials =
+      ToNewTrials({{.id = "0", .pack = first},
+                   {.id = "1", .pack = first},
+                   {.id = "2", .pack = std::make_shared<const specification::GridPack>(b)}});
+  EXPECT_EQ(trials[0].pack, trials[1].pack);
+  EXPECT_EQ(trials[0].pack->shared, trials[2].pack->shared);
+  const auto lengths = static_cast<int64_t>(trials[0].pack->shared->size());
+  EXPECT_GT(BytesOf(trials), lengths);
+  EXPECT_LT(BytesOf(trials), 2 * lengths);
+}
+
 TEST(PackTest, IsStoredWithAllFields) {
   specification::GridPack pack;
   v1::TrialSpecification& whole = pack.specification;

@@ -1,12 +1,15 @@
 #include "server/coordination/core.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <future>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -492,6 +495,28 @@ TEST_F(CoreTest, ListsPageByPageAndFilters) {
   EXPECT_EQ(newest->experiments(0).name(), "experiments/sort-2");
   list.set_page_token(newest->next_page_token());
   EXPECT_EQ(coordinator_->reads().ListExperiments(list)->experiments(0).name(), experiment);
+}
+
+TEST_F(CoreTest, PagesOfTrialsHaveEachOnce) {
+  v1::ListTrialsRequest request;
+  request.set_parent(coordinator_.Create("sort", 2, 125));
+  for (const auto& [filter, count] : {std::pair("", 250u), {"encoding = \"sines\"", 125u}}) {
+    for (const int32_t size : {99, 100, 101, 125, 200, 250, 1000}) {
+      request.set_filter(filter);
+      request.set_page_size(size);
+      std::vector<int32_t> indices;
+      do {
+        const auto page = coordinator_->reads().ListTrials(request);
+        ASSERT_TRUE(page.ok()) << page.status();
+        EXPECT_FALSE(page->trials().empty()) << filter << size;
+        for (const v1::Trial& trial : page->trials()) indices.push_back(trial.index());
+        request.set_page_token(page->next_page_token());
+      } while (!request.page_token().empty());
+      EXPECT_THAT(indices, SizeIs(count)) << filter << size;
+      EXPECT_EQ(std::adjacent_find(indices.begin(), indices.end(), std::greater_equal<>()),
+                indices.end());
+    }
+  }
 }
 
 TEST_F(CoreTest, PageEndsAfterSomeMebibytes) {

@@ -39,6 +39,15 @@ bool Begins(absl::string_view beginning, absl::string_view name) {
            is_digit(name[beginning.size()]));
 }
 
+// Ids that a misspelling is compared with: the newest experiments, or the first trials of a grid.
+// Each takes up to 50 us.
+constexpr size_t kMostCompared = 1000;
+
+std::string SuggestionOf(absl::string_view text, std::vector<std::string> ids) {
+  ids.resize(std::min(ids.size(), kMostCompared));
+  return catalogue::Suggestion(text, ids);
+}
+
 // The first ids, comma-separated.
 std::string First(const std::vector<std::string>& ids) {
   constexpr size_t kMost = 5;
@@ -107,7 +116,7 @@ absl::StatusOr<std::pair<std::string, Response::Match>> FindId(StorageReader& re
     return absl::NotFoundError(
         absl::StrCat(none, "; this command needs a full name, such as ", found.begun[0]));
   }
-  return absl::NotFoundError(absl::StrCat(none, catalogue::Suggestion(text, found.all)));
+  return absl::NotFoundError(absl::StrCat(none, SuggestionOf(text, found.all)));
 }
 
 absl::StatusOr<std::pair<std::string, Response::Match>> FindTrialId(StorageReader& reader,
@@ -129,8 +138,8 @@ absl::StatusOr<std::pair<std::string, Response::Match>> FindTrialId(StorageReade
     if (Begins(text, id)) begun.push_back(id);
   }
   if (begun.size() == 1 && use == Request::READ) return std::pair(begun[0], Response::GUESS);
-  return absl::NotFoundError(absl::StrCat("there is no trial \"", text, "\" in ", experiment,
-                                          catalogue::Suggestion(text, all)));
+  return absl::NotFoundError(
+      absl::StrCat("there is no trial \"", text, "\" in ", experiment, SuggestionOf(text, all)));
 }
 
 }  // namespace

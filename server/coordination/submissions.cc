@@ -109,6 +109,18 @@ void Submission::Take(specification::Grid grid) {
   experiment.retention = RetentionOf(specification);
 }
 
+int64_t Submission::bytes() const {
+  if (trials.empty()) return 0;
+  return BytesOf(trials) +
+         static_cast<int64_t>(specification.SpaceUsedLong() + experiment.specification.size() +
+                              experiment.source.size());
+}
+
+int64_t Extension::bytes() const {
+  if (added.empty()) return 0;
+  return BytesOf(added) + static_cast<int64_t>(base.size() + specification.size());
+}
+
 Submissions::Submissions(GridResolver resolve, int64_t max_unended_trials, BytesCheck check_bytes,
                          Storage& storage, ArtifactStore& artifacts, Ledger& ledger)
     : resolve_(std::move(resolve)),

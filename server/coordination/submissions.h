@@ -59,6 +59,8 @@ struct Submission {
 
   // Sets specification and trials, and the record's fields that follow from them.
   void Take(specification::Grid grid);
+  // Approximate memory held while queued, in bytes. 0 for one that stores nothing.
+  int64_t bytes() const;
   // True if the experiment evaluates a model or has files of examples.
   bool NeedsCopies() const;
 };
@@ -71,6 +73,9 @@ struct Extension {
   std::string base;
   std::string specification;
   std::vector<NewTrial> added;
+
+  // As Submission::bytes.
+  int64_t bytes() const;
 };
 
 // The Prepare functions and CopyFiles are thread-safe; the others belong to the command loop.

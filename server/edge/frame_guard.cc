@@ -109,7 +109,6 @@ bool FrameGuard::TakeTurn(platform::TokenBucket& bucket, absl::Time now) {
     retry_at_ = *turn_;
     return false;
   }
-  turn_.reset();
   return true;
 }
 
@@ -158,6 +157,7 @@ absl::StatusOr<bool> FrameGuard::MayBegin(const Frame& frame, absl::Time now) {
 void FrameGuard::BeginClientFrame(const Frame& frame) {
   frame_ = frame;
   in_frame_ = true;
+  turn_.reset();  // also of a reset whose call was answered meanwhile
   const bool is_block = frame.type == kHeaders || frame.type == kContinuation;
   if (frame.type == kHeaders) {
     block_bytes_ = 0;
@@ -380,7 +380,8 @@ void FrameGuard::EndServerFrame() {
                     (server_frame_.flags & kEndStream) != 0;
   const auto found = streams_.find(server_frame_.stream);
   if (found == streams_.end()) return;
-  found->second.server_answered = true;
+  // Not by a window for the rest of its message.
+  found->second.server_answered |= server_frame_.type == kHeaders;
   if (!ends && server_frame_.type != kRstStream) return;
   found->second.server_ended = true;
   if (server_frame_.type == kRstStream || found->second.client_ended) {

@@ -164,7 +164,7 @@ class FrameGuard {
   const Admit admit_;
   bool is_trusted_ = false;
   std::shared_ptr<Principal> principal_;
-  std::optional<absl::Time> turn_;  // of the next stream or reset, which waits
+  std::optional<absl::Time> turn_;  // of the frame that waits, a new stream or a reset
   platform::TokenBucket control_bucket_;
   absl::Time retry_at_ = absl::InfiniteFuture();
 

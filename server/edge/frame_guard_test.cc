@@ -370,6 +370,25 @@ TEST_F(FrameGuardTest, ResetsOfCallsWithoutAnAnswerWaitForTheirRate) {
   EXPECT_LE(guard_.retry_at(), now_ + absl::Milliseconds(1));
 }
 
+TEST_F(FrameGuardTest, NextCallDoesNotWaitForTheTurnOfAReset) {
+  const auto ada = std::make_shared<Principal>(
+      Principal{.resets = platform::TokenBucket(/*rate=*/1, /*burst=*/1)});
+  FrameGuard guard(Small(), [&](absl::string_view, absl::string_view) {
+    return absl::StatusOr<std::shared_ptr<Principal>>(ada);
+  });
+  std::string seen, told;
+  const std::string sent =
+      absl::StrCat(kPreface, CallWith("good", 1), CallWith("good", 3), ResetOf(1));
+  EXPECT_EQ(*guard.FromClient(sent, now_, seen), sent.size());
+  guard.FromServer(Frame(kSettings, 0, 0), told);
+  const std::string next = ResetOf(3) + CallWith("good", 5);
+  EXPECT_EQ(*guard.FromClient(next, now_, seen), 0u) << "the reset waits a second";
+  guard.FromServer(Frame(kWindowUpdate, 0, 3, Number(9, 4)), told);
+  EXPECT_EQ(*guard.FromClient(next, now_, seen), 0u) << "a window is no answer";
+  guard.FromServer(Frame(kHeaders, kEndHeaders, 3), told);
+  EXPECT_EQ(*guard.FromClient(next, now_, seen), next.size());
+}
+
 TEST_F(FrameGuardTest, ResetsAfterAnAnswerPass) {
   Trust();
   for (uint32_t i = 1; i <= 4000; ++i) {

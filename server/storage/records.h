@@ -51,8 +51,8 @@ struct PackRecord {
   int64_t key = 0;
   int64_t experiment = 0;
   std::string pack_key;
-  // Serialized v1::TrialSpecification without learning rate and seeds. To be stored, without what
-  // packs of the experiment share, too.
+  // Serialized v1::TrialSpecification without learning rate and seeds. Where it is written, also
+  // without what `shared` has.
   std::string specification;
   // Written only: key of what they share (StorageWriter::InsertShared). 0: nothing.
   int64_t shared = 0;
