@@ -148,7 +148,7 @@ absl::StatusOr<bool> FrameGuard::MayBegin(const Frame& frame, absl::Time now) {
       return stream->second.server_answered || TakeTurn(principal_->resets, now);
     }
     case kWindowUpdate:
-      return is_trusted() || Take(control_bucket_, now);
+      return is_trusted() ? TakeTurn(principal_->window_updates, now) : Take(control_bucket_, now);
     default:
       return Take(control_bucket_, now);
   }

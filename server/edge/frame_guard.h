@@ -12,7 +12,7 @@
 // a block was withheld: those after it may refer to fields that gRPC does not know, so the guard
 // writes each of them anew.
 //
-// - Streams, resets, control or tiny frames that come too fast: the connection waits
+// - Streams, resets, windows, control or tiny frames that come too fast: the connection waits
 //   (back-pressure), and nothing is lost.
 // - A message that is too large: its call ends with RESOURCE_EXHAUSTED; other calls continue.
 // - A header block that is too large or malformed, or padding: the connection ends with GOAWAY.
@@ -50,6 +50,8 @@ class FrameGuard {
   struct Principal {
     static constexpr double kStreamRate = 20'000, kStreamBurst = 2'000;
     static constexpr double kResetRate = 1'000, kResetBurst = 2'000;
+    // Clients send one for about 16 KiB that they read.
+    static constexpr double kWindowRate = 100'000, kWindowBurst = 100'000;
     // gRPC's limit of a connection.
     static constexpr int kMostStreams = 8192;
 
@@ -62,6 +64,7 @@ class FrameGuard {
     // Of calls before their answer: the client has paid one frame for what gRPC has begun, and need
     // not wait for it.
     platform::TokenBucket resets{kResetRate, kResetBurst};
+    platform::TokenBucket window_updates{kWindowRate, kWindowBurst};
     int64_t open_streams = 0;
     int64_t message_bytes = 0;  // the edge's
     int64_t connections = 0;    // the edge's
@@ -164,7 +167,7 @@ class FrameGuard {
   const Admit admit_;
   bool is_trusted_ = false;
   std::shared_ptr<Principal> principal_;
-  std::optional<absl::Time> turn_;  // of the frame that waits, a new stream or a reset
+  std::optional<absl::Time> turn_;  // of the frame that waits
   platform::TokenBucket control_bucket_;
   absl::Time retry_at_ = absl::InfiniteFuture();
 

@@ -370,6 +370,16 @@ TEST_F(FrameGuardTest, ResetsOfCallsWithoutAnAnswerWaitForTheirRate) {
   EXPECT_LE(guard_.retry_at(), now_ + absl::Milliseconds(1));
 }
 
+TEST_F(FrameGuardTest, WindowsWaitForTheirRate) {
+  Trust();
+  const std::string window = Frame(kWindowUpdate, 0, 0, Number(1, 4));
+  std::string sent;
+  for (int i = 0; i < 110'000; ++i) sent += window;
+  EXPECT_EQ(Client(sent).size() / window.size(), 100'000u);
+  now_ += absl::Milliseconds(10);
+  EXPECT_EQ(Client("").size() / window.size(), 1'000u);
+}
+
 TEST_F(FrameGuardTest, NextCallDoesNotWaitForTheTurnOfAReset) {
   const auto ada = std::make_shared<Principal>(
       Principal{.resets = platform::TokenBucket(/*rate=*/1, /*burst=*/1)});
