@@ -56,7 +56,6 @@ class UnfinishedPartTest(unittest.TestCase):
     def setUp(self):
         self.source = positional_attention.SOURCES[0]
         self.raw = filed.read_filed(self.source.file)
-        self.cells = positional_attention.cells_of(self.source, self.raw)
         self.results = service.new_directory()
         patch = unittest.mock.patch.object(filed, "RESULTS", self.results)
         patch.start()
@@ -92,7 +91,7 @@ class UnfinishedPartTest(unittest.TestCase):
         make_page.collect(self.site(10, ended=3), "a machine")
         kept = pandas.read_csv(self.results / "positional_attention_table_1_others.csv")
         self.assertEqual(kept["trial"].nunique(), 3)
-        text = positional_attention.others_text(self.cells)
+        text = positional_attention.others_text(positional_attention.cells_of(self.source, self.raw))
         self.assertIn("20 trials, 3 of them ended; the rest would take about 2.7 hours", text)
         self.assertIn("they would be", text)
         make_page.collect(self.site(10, ended=20), "a machine")
@@ -309,10 +308,9 @@ class ReproducedPagesTest(unittest.TestCase):
         runs = pandas.read_csv(REPRODUCED / "results/positional_attention_table_1.csv")
         star = runs[runs["network"].str.contains('"graph": "star"') & ~runs["network"].str.contains('"self_connections": false')]
         near, far = (star[star["scale"] == scale]["loss"] for scale in (1, 10))
-        told = f"{len(near)} such runs of cumulative sums had errors of at most {near.max():.2g} at c = 1"
-        if len(near) == 1:
-            told = f"had an error of {near.median():.4f} at c = 1, where the paper prints 4.0, and of {far.median():,.0f} at c = 10"
+        told = f"{len(near)} such runs of cumulative sums had errors of {near.min():.3g} to {near.max():.3g} at c = 1 (4), "
         self.assertIn(told, page)
+        self.assertIn(f" and {far.min():,.0f} to {far.max():,.0f} at c = 10 (460); in brackets, the print.", page)
         rows = table_of("positional_attention_table_1.md", "| | scale | printed")
         for place, told in ((3, "The mean distance from the print, "), (6, "is then ")):
             apart = [abs(numbers(row[place])[0] / numbers(row[2])[0] - 1) for row in rows]
