@@ -118,7 +118,8 @@ def hours_of(trials: Iterable[Row]) -> str:
         longest = (ended - started).total_seconds() + 120
         hours += min(seconds, longest) / 3600
         bound = max(bound, seconds - longest)
-    return f"{'at most ' if bound > 0 else ''}{hours:.1f} hours of training"
+    text = f"{hours:.1f} hours" if hours >= 0.1 else f"{60 * hours:.0f} minutes"
+    return f"{'at most ' if bound > 0 else ''}{text} of training"
 
 
 def days(raw: Sequence[Row]) -> str:

@@ -74,7 +74,7 @@ TEXT = """# Published numbers, trained again
 Each page below sets a paper's numbers (as printed in its tables, or from its authors' result files where the paper has plots) beside the
 ones that Lengthwise trained from scratch with all epochs and runs that the paper prints (batches are those of its released code). For Table
 1 the positional-attention paper prints no sizes, steps or runs; ours are those of Figure 5. Its stars have no self-connections because the
-printed numbers suggest it, so the agreement of their cells is no independent evidence. All our networks for that table give every number of
+printed numbers suggest it, so the agreement of their cells is no independent evidence. The networks of all counted cells of that table give every number of
 a list the same answer; the best such answer, which needs no training, is within two standard errors of the print in {untrained} cells, so
 agreement there shows little. A cell counts once it has all its runs. [results/](reproduced/results) holds every run as CSV.
 
