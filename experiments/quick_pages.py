@@ -7,7 +7,7 @@
     experiments/quick_pages.py --check          # fails where a README.md or a picture is not what the results make
 
 A README.md gets the results of the experiment NAME between the lines "<!-- results of NAME -->" and "<!-- end -->". With "<!-- results of
-NAME beside PAPER/TABLE -->" it gets the paper's numbers, too. Its picture is the published one; "drawn as FIGURE ..." names others, which
+NAME beside PAPER/TABLE -->" it gets the paper's numbers, too; "by loss" is for tasks that are compared by it. Its picture is the published one; "drawn as FIGURE ..." names others, which
 quick_run.sh draws. The losses of `reference_code` stand beside those of the authors' code, in a table here and in a sentence of the first
 page.
 """
@@ -30,9 +30,9 @@ import filed
 from filed import Row, spread
 from table1_short import TITLES
 
-BEGIN = re.compile(r"^(<!-- results of (\w+)(?: beside ([\w/]+))?(?: drawn as ([\w ]+))? -->)$", re.MULTILINE)
+BEGIN = re.compile(r"^(<!-- results of (\w+)(?: by (loss))?(?: beside ([\w/]+))?(?: drawn as ([\w ]+))? -->)$", re.MULTILINE)
 BY_LENGTH = "accuracy_by_length"
-COLUMNS = ["trial", "task", "network", "encoding", "length", "seen", "accuracy"]
+COLUMNS = ["trial", "task", "network", "encoding", "length", "seen"]
 OF_TRIAL = ["training_seconds", "started", "ended", "machine", "instruction_set", "revision"]
 
 
@@ -43,12 +43,12 @@ REFERENCE_LABELS = {"rotary": "rope", "noisy_sin_cos": "randomized_sin_cos"}
 REFERENCE_COLUMNS = ["trial", "encoding", "step", "loss", "accuracy"]
 
 
-def place_of(name: str) -> tuple[Path, list[str]]:
-    """The folder whose README.md has the results of an experiment, and the figures that it shows."""
+def place_of(name: str) -> tuple[Path, str, list[str]]:
+    """The folder whose README.md has the results of an experiment, what they are measured by, and the figures that it shows."""
     for path in HERE.glob("*/README.md"):
-        for _, of, _, figures in BEGIN.findall(path.read_text(encoding="utf-8")):
+        for _, of, measure, _, figures in BEGIN.findall(path.read_text(encoding="utf-8")):
             if of == name:
-                return path.parent, (figures or BY_LENGTH).split()
+                return path.parent, measure or "accuracy", (figures or BY_LENGTH).split()
     raise SystemExit(f"no experiments/*/README.md has a line <!-- results of {name} -->")
 
 
@@ -58,7 +58,7 @@ def raw_file(name: str) -> Path:
 
 def pictures_of(name: str) -> dict[str, Path]:
     """By figure."""
-    folder, figures = place_of(name)
+    folder, _, figures = place_of(name)
     return {one: folder / "pictures" / f"{name}{'' if one == BY_LENGTH else f'_{one}'}.svg" for one in figures}
 
 
@@ -68,12 +68,13 @@ def collect(site: Path, machine: str) -> str:
     if name == REFERENCE:
         return collect_losses(site, trials, measured, machine)
     rows = []
+    columns = [*COLUMNS, place_of(name)[1]]
     for one in measured:
         if one["final"] == "true":
-            kept = {column: one[column] for column in COLUMNS} | filed.facts_of(trials[one["trial"]], machine)
+            kept = {column: one[column] for column in columns} | filed.facts_of(trials[one["trial"]], machine)
             rows.append({**kept, "trial": one["trial"].split("/")[-1]})
     raw_file(name).parent.mkdir(exist_ok=True)
-    filed.write_csv(raw_file(name), [*COLUMNS, *OF_TRIAL], rows)
+    filed.write_csv(raw_file(name), [*columns, *OF_TRIAL], rows)
     shown = filed.drawn_from(filed.read_csv(raw_file(name)))
     for figure, path in pictures_of(name).items():
         path.parent.mkdir(exist_ok=True)
@@ -123,7 +124,11 @@ def printed_in(table: str) -> dict[tuple[str, str], str]:
     return found
 
 
-def results(name: str, raw: Sequence[Row], table: str) -> list[str]:
+def extremes(losses: Sequence[float]) -> str:
+    return " to ".join(f"{loss:.3g}" for loss in (min(losses), max(losses)))
+
+
+def results(name: str, raw: Sequence[Row], measure: str, table: str) -> list[str]:
     """What stands between the two lines of a README.md. `table`: "PAPER/TABLE" of the paper's numbers, or empty."""
     if not raw:
         return ["It was not trained in full yet, so there is no table."]
@@ -133,30 +138,37 @@ def results(name: str, raw: Sequence[Row], table: str) -> list[str]:
     lines: dict[tuple[str, str, str], dict[str, dict[int, float]]] = {}
     for row in raw:
         trials = lines.setdefault((row["task"], row["network"], row["encoding"]), {})
-        trials.setdefault(row["trial"], {})[int(row["length"])] = float(row["accuracy"])
+        trials.setdefault(row["trial"], {})[int(row["length"])] = float(row[measure])
     printed = printed_in(table) if table else {}
     heads = ["task (chance)", "network", "seeds", "seen", "unseen", "best seed, unseen", f"length {unseen[-1]}"]
+    single = max(map(len, lines.values())) == 1
+    told = f"Mean accuracy in per cent{' of single trials' if single else ', ± the standard deviation over seeds,'} on lengths"
     chosen = " Best seed: the highest of the means on unseen lengths, chosen by these themselves."
-    if printed:
-        heads[5], chosen = "paper", ""
+    if printed or single:
+        heads[5:6], chosen = ["paper"] if printed else [], ""
+    if measure == "loss":
+        told, chosen = "Mean squared error, the mean over scales, from the lowest to the highest seed, on scales", ""
+        heads[5:] = [f"scale {unseen[0]}", f"scale {unseen[-1]}"]
     rows = []
     for (task, network, encoding), trials in lines.items():
         means = [
             [statistics.fmean(one[length] for length in lengths) for one in trials.values()]
-            for lengths in (seen, unseen, unseen[-1:])
+            for lengths in (seen, unseen, unseen[:1], unseen[-1:])
         ]
         chance = f" ({TITLES[task][1]:g} %)" if task in TITLES else ""
         name_of = network if encoding in ("none", "own") else f"{network}, {encoding}"
-        beside = printed.get((task, encoding), "") if printed else f"{100 * max(means[1]):.1f}"
-        cells = [spread(means[0]), spread(means[1]), beside, spread(means[2])]
+        beside = [printed.get((task, encoding), "")] if printed else [] if single else [f"{100 * max(means[1]):.1f}"]
+        cells = [spread(means[0]), spread(means[1]), *beside, spread(means[3])]
+        if measure == "loss":
+            cells = list(map(extremes, means))
         rows.append([f"{task}{chance}", name_of, str(len(trials)), *cells])
     return [
         (
-            f"Mean accuracy in per cent, ± the standard deviation over seeds, on lengths seen ({seen[0]} to {seen[-1]}) and not seen"
-            f" ({unseen[0]} to {unseen[-1]}) in training.{chosen} {filed.training_of(raw)}"
+            f"{told} seen ({' to '.join(map(str, dict.fromkeys((seen[0], seen[-1]))))}) and not seen ({unseen[0]} to {unseen[-1]}) in"
+            f" training.{chosen} {filed.training_of(raw)}"
         ),
         "",
-        *filed.markdown("llrrrrr", heads, rows),
+        *filed.markdown("ll" + "r" * (len(heads) - 2), heads, rows),
         *(
             line
             for figure, path in pictures_of(name).items()
@@ -238,13 +250,13 @@ def main() -> int:
     drawn: filed.Drawn = {}
     for readme in [filed.README, *sorted(HERE.glob("*/README.md"))]:
         texts[readme] = readme.read_text(encoding="utf-8")
-        for begin, name, table, _ in BEGIN.findall(texts[readme]):
+        for begin, name, measure, table, _ in BEGIN.findall(texts[readme]):
             raw = filed.read_filed(raw_file(name))
             if name == REFERENCE:
                 losses = Losses(raw)
                 lines = losses.sentence() if readme == filed.README else losses.table()
             else:
-                lines = results(name, raw, table)
+                lines = results(name, raw, measure or "accuracy", table)
                 for picture in pictures_of(name).values() if raw else ():
                     drawn[picture] = raw, partial(publish_again, name)
             texts[readme] = filed.with_results(readme, texts[readme], begin, lines)
