@@ -156,7 +156,7 @@ def results(name: str, raw: Sequence[Row], measure: str, table: str) -> list[str
             for lengths in (seen, unseen, unseen[:1], unseen[-1:])
         ]
         chance = f" ({TITLES[task][1]:g} %)" if task in TITLES else ""
-        name_of = network if encoding in ("none", "own") else f"{network}, {encoding}"
+        name_of = network if encoding in ("none", "one_hot", "own") else f"{network}, {encoding}"
         beside = [printed.get((task, encoding), "")] if printed else [] if single else [f"{100 * max(means[1]):.1f}"]
         cells = [spread(means[0]), spread(means[1]), *beside, spread(means[3])]
         if measure == "loss":
