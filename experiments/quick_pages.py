@@ -6,10 +6,10 @@
                                                 # first keeps the ended trials of a folder of `lengthwise publish`
     experiments/quick_pages.py --check          # fails where a README.md or a picture is not what the results make
 
-A README.md gets the results of the experiment NAME between the lines "<!-- results of NAME -->" and "<!-- end -->". With "<!-- results of
-NAME beside PAPER/TABLE -->" it gets the paper's numbers, too; "by loss" is for tasks that are compared by it. Its picture is the published one; "drawn as FIGURE ..." names others, which
-quick_run.sh draws. The losses of `reference_code` stand beside those of the authors' code, in a table here and in a sentence of the first
-page.
+A README.md gets the results of the experiment NAME between the lines "<!-- results of NAME -->" and "<!-- end -->". With "<!--
+results of NAME beside PAPER/TABLE -->" it gets the paper's numbers, too; "by loss" is for tasks that are compared by it. Its
+picture is the published one; "drawn as FIGURE ..." names others, which quick_run.sh draws. The losses of `reference_code` stand
+beside those of the authors' code, in a table here and in a sentence of the first page.
 """
 
 from __future__ import annotations
@@ -128,53 +128,57 @@ def extremes(losses: Sequence[float]) -> str:
     return " to ".join(f"{loss:.3g}" for loss in (min(losses), max(losses)))
 
 
+# Of a task, network and encoding: by trial, the accuracy or loss at each length.
+Trials = dict[str, dict[int, float]]
+
+
+def means(trials: Trials, lengths: Sequence[int]) -> list[float]:
+    return [statistics.fmean(one[length] for length in lengths) for one in trials.values()]
+
+
 def results(name: str, raw: Sequence[Row], measure: str, table: str) -> list[str]:
     """What stands between the two lines of a README.md. `table`: "PAPER/TABLE" of the paper's numbers, or empty."""
     if not raw:
         return ["It was not trained in full yet, so there is no table."]
     seen = sorted({int(row["length"]) for row in raw if row["seen"] == "true"})
     unseen = sorted({int(row["length"]) for row in raw if row["seen"] != "true"})
-    # By task, network and encoding: by trial, the accuracy at each length.
-    lines: dict[tuple[str, str, str], dict[str, dict[int, float]]] = {}
+    lines: dict[tuple[str, str, str], Trials] = {}
     for row in raw:
         trials = lines.setdefault((row["task"], row["network"], row["encoding"]), {})
         trials.setdefault(row["trial"], {})[int(row["length"])] = float(row[measure])
+    by_loss = measure == "loss"
     printed = printed_in(table) if table else {}
-    heads = ["task (chance)", "network", "seeds", "seen", "unseen", "best seed, unseen", f"length {unseen[-1]}"]
     single = max(map(len, lines.values())) == 1
-    told = f"Mean accuracy in per cent{' of single trials' if single else ', ± the standard deviation over seeds,'} on lengths"
-    chosen = " Best seed: the highest of the means on unseen lengths, chosen by these themselves."
-    if printed or single:
-        heads[5:6], chosen = ["paper"] if printed else [], ""
-    if measure == "loss":
-        told, chosen = "Mean squared error, the mean over scales, from the lowest to the highest seed, on scales", ""
-        heads[5:] = [f"scale {unseen[0]}", f"scale {unseen[-1]}"]
-    rows = []
+    has_best = not (by_loss or printed or single)
+    if by_loss:
+        told = "Mean squared error, the mean over scales, from the lowest to the highest seed, on scales"
+    else:
+        told = f"Mean accuracy in per cent{' of single trials' if single else ', ± the standard deviation over seeds,'} on lengths"
+    chosen = " Best seed: the highest of the means on unseen lengths, chosen by these themselves." if has_best else ""
+    # Columns of means over these lengths.
+    shown = {"seen": seen, "unseen": unseen}
+    if by_loss:
+        shown[f"scale {unseen[0]}"] = unseen[:1]
+    shown[f"{'scale' if by_loss else 'length'} {unseen[-1]}"] = unseen[-1:]
+    heads, rows = list(shown), []
+    if printed or has_best:
+        heads.insert(2, "paper" if printed else "best seed, unseen")
     for (task, network, encoding), trials in lines.items():
-        means = [
-            [statistics.fmean(one[length] for length in lengths) for one in trials.values()]
-            for lengths in (seen, unseen, unseen[:1], unseen[-1:])
-        ]
         chance = f" ({TITLES[task][1]:g} %)" if task in TITLES else ""
         name_of = network if encoding in ("none", "one_hot", "own") else f"{network}, {encoding}"
-        beside = [printed.get((task, encoding), "")] if printed else [] if single else [f"{100 * max(means[1]):.1f}"]
-        cells = [spread(means[0]), spread(means[1]), *beside, spread(means[3])]
-        if measure == "loss":
-            cells = list(map(extremes, means))
+        cells = [(extremes if by_loss else spread)(means(trials, lengths)) for lengths in shown.values()]
+        if printed or has_best:
+            cells.insert(2, printed.get((task, encoding), "") if printed else f"{100 * max(means(trials, unseen)):.1f}")
         rows.append([f"{task}{chance}", name_of, str(len(trials)), *cells])
-    return [
-        (
-            f"{told} seen ({' to '.join(map(str, dict.fromkeys((seen[0], seen[-1]))))}) and not seen ({unseen[0]} to {unseen[-1]}) in"
-            f" training.{chosen} {filed.training_of(raw)}"
-        ),
+    ends = " to ".join(map(str, dict.fromkeys((seen[0], seen[-1]))))
+    lines_of_page = [
+        f"{told} seen ({ends}) and not seen ({unseen[0]} to {unseen[-1]}) in training.{chosen} {filed.training_of(raw)}",
         "",
-        *filed.markdown("ll" + "r" * (len(heads) - 2), heads, rows),
-        *(
-            line
-            for figure, path in pictures_of(name).items()
-            for line in ("", f"![{figure.replace('_', ' ').capitalize()}](pictures/{path.name})")
-        ),
+        *filed.markdown("ll" + "r" * (len(heads) + 1), ["task (chance)", "network", "seeds", *heads], rows),
     ]
+    for figure, path in pictures_of(name).items():
+        lines_of_page += ["", f"![{figure.replace('_', ' ').capitalize()}](pictures/{path.name})"]
+    return lines_of_page
 
 
 class Losses:

@@ -455,10 +455,12 @@ def retrained(cells: Iterable[Cell]) -> list[str]:
     """What README.md has of the positional-attention paper: cells with a protocol and a spread in the print, and the others."""
     complete = [cell for cell in cells if cell.complete]
     table = [cell for cell in complete if cell.printed_range is None]
+    figures = [cell for cell in complete if cell.printed_range is not None]
+    by_star = filed.grouped(table, lambda cell: "on a star" in cell.row_label)
     groups = {
-        "Figures 3 and 4, of which protocol and spread are known": [cell for cell in complete if cell.printed_range is not None],
-        "Table 1, graph networks on complete graphs, whose sizes, steps and runs are not printed": [c for c in table if "on a star" not in c.row_label],
-        "Table 1, graph networks on stars, for which we also chose the variant that fits the print": [c for c in table if "on a star" in c.row_label],
+        "Figures 3 and 4, of which protocol and spread are known": figures,
+        "Table 1, graph networks on complete graphs, whose sizes, steps and runs are not printed": by_star.get(False, []),
+        "Table 1, graph networks on stars, for which we also chose the variant that fits the print": by_star.get(True, []),
     }
     rows = [distances_row(title, group) for title, group in groups.items() if group]
     return [
