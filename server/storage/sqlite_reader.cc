@@ -53,10 +53,11 @@ TrialRecord ReadTrial(const SqliteStatement& row) {
   return record;
 }
 
-#define LENGTHWISE_PACK_COLUMNS                                                                    \
-  "SELECT p.key, p.experiment, p.pack_key, ifnull(s.specification, CASE p.shared WHEN 0 THEN x'' " \
-  "ELSE x'00' END), p.task, p.network, "                                                           \
-  "p.encoding, p.specification FROM packs p LEFT JOIN shared s ON s.key = p.shared "
+#define LENGTHWISE_PACK_COLUMNS                                             \
+  "SELECT p.key, p.experiment, p.pack_key, "                                \
+  "ifnull(s.specification, CASE p.shared WHEN 0 THEN x'' ELSE x'00' END), " \
+  "p.task, p.network, p.encoding, p.specification "                         \
+  "FROM packs p LEFT JOIN shared s ON s.key = p.shared "
 
 // A byte that begins no message stands for what should be shared and is missing.
 PackRecord ReadPack(const SqliteStatement& row) {
