@@ -33,6 +33,9 @@ from table1_short import TITLES
 BEGIN = re.compile(r"^(<!-- results of (\w+)(?: by (loss))?(?: beside ([\w/]+))?(?: drawn as ([\w ]+))? -->)$", re.MULTILINE)
 BY_LENGTH = "accuracy_by_length"
 COLUMNS = ["trial", "task", "network", "encoding", "length", "seen"]
+# On examples of training, where no length says that (evaluation.training_examples).
+ON_TRAINING = "training_accuracy"
+TRAINING = 0  # its place among lengths
 OF_TRIAL = ["training_seconds", "started", "ended", "machine", "instruction_set", "revision"]
 
 
@@ -69,12 +72,14 @@ def collect(site: Path, machine: str) -> str:
         return collect_losses(site, trials, measured, machine)
     rows = []
     columns = [*COLUMNS, place_of(name)[1]]
+    of_trial = [ON_TRAINING] if any(one[ON_TRAINING] for one in trials.values()) else []
     for one in measured:
         if one["final"] == "true":
-            kept = {column: one[column] for column in columns} | filed.facts_of(trials[one["trial"]], machine)
-            rows.append({**kept, "trial": one["trial"].split("/")[-1]})
+            trial = trials[one["trial"]]
+            kept = {column: one[column] for column in columns} | {column: trial[column] for column in of_trial}
+            rows.append({**kept, **filed.facts_of(trial, machine), "trial": one["trial"].split("/")[-1]})
     raw_file(name).parent.mkdir(exist_ok=True)
-    filed.write_csv(raw_file(name), [*columns, *OF_TRIAL], rows)
+    filed.write_csv(raw_file(name), [*columns, *of_trial, *OF_TRIAL], rows)
     shown = filed.drawn_from(filed.read_csv(raw_file(name)))
     for figure, path in pictures_of(name).items():
         path.parent.mkdir(exist_ok=True)
@@ -146,20 +151,28 @@ def results(name: str, raw: Sequence[Row], measure: str, table: str) -> list[str
     for row in raw:
         trials = lines.setdefault((row["task"], row["network"], row["encoding"]), {})
         trials.setdefault(row["trial"], {})[int(row["length"])] = float(row[measure])
+        if ON_TRAINING in row:
+            trials[row["trial"]][TRAINING] = float(row[ON_TRAINING])
     by_loss = measure == "loss"
     printed = printed_in(table) if table else {}
     single = max(map(len, lines.values())) == 1
     has_best = not (by_loss or printed or single)
     if by_loss:
-        told = "Mean squared error, the mean over scales, from the lowest to the highest seed, on scales"
+        told = "Mean squared error, the mean over scales, from the lowest to the highest seed,"
     else:
-        told = f"Mean accuracy in per cent{' of single trials' if single else ', ± the standard deviation over seeds,'} on lengths"
+        told = f"Mean accuracy in per cent{' of single trials' if single else ', ± the standard deviation over seeds,'}"
+    place = "scale" if by_loss else "length"
+    if seen:
+        ends = " to ".join(map(str, dict.fromkeys((seen[0], seen[-1]))))
+        where = f"{place}s seen ({ends}) and not seen ({unseen[0]} to {unseen[-1]}) in training"
+    else:
+        where = f"the training set and on sequences not seen in training ({place}s {unseen[0]} to {unseen[-1]})"
     chosen = " Best seed: the highest of the means on unseen lengths, chosen by these themselves." if has_best else ""
     # Columns of means over these lengths.
-    shown = {"seen": seen, "unseen": unseen}
+    shown = {"seen" if seen else "training set": seen or [TRAINING], "unseen": unseen}
     if by_loss:
         shown[f"scale {unseen[0]}"] = unseen[:1]
-    shown[f"{'scale' if by_loss else 'length'} {unseen[-1]}"] = unseen[-1:]
+    shown[f"{place} {unseen[-1]}"] = unseen[-1:]
     heads, rows = list(shown), []
     if printed or has_best:
         heads.insert(2, "paper" if printed else "best seed, unseen")
@@ -170,9 +183,8 @@ def results(name: str, raw: Sequence[Row], measure: str, table: str) -> list[str
         if printed or has_best:
             cells.insert(2, printed.get((task, encoding), "") if printed else f"{100 * max(means(trials, unseen)):.1f}")
         rows.append([f"{task}{chance}", name_of, str(len(trials)), *cells])
-    ends = " to ".join(map(str, dict.fromkeys((seen[0], seen[-1]))))
     lines_of_page = [
-        f"{told} seen ({ends}) and not seen ({unseen[0]} to {unseen[-1]}) in training.{chosen} {filed.training_of(raw)}",
+        f"{told} on {where}.{chosen} {filed.training_of(raw)}",
         "",
         *filed.markdown("ll" + "r" * (len(heads) + 1), ["task (chance)", "network", "seeds", *heads], rows),
     ]

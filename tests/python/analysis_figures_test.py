@@ -136,7 +136,7 @@ class FiguresTest(unittest.TestCase):
         picture = figures.attention_ground_truth.__wrapped__(subject, [row(one, 2) for one in subject.sets[:2]])
         self.assertEqual((len(picture.panels), picture.columns), (6, 3))
         self.assertEqual(picture.row_titles, ["small", "large"])
-        self.assertEqual(picture.panels[3].title, "ground truth (even: 50.0 %)")
+        self.assertEqual(picture.panels[3].title, "ground truth (even: 50.0 %, clues: 75.0 %)")
         self.assertEqual(picture.panels[3].map.values.tolist(), [[0, 1], [0, 0]])
         self.assertEqual(picture.panels[5].title, "layer 2: 75.0 %", "the mean over the models")
         self.assertEqual(picture.panels[5].map.values[0, 1], 0.75)

@@ -213,7 +213,7 @@ def attention_ground_truth(subject: Subject, rows: Sequence[ground_truth.GroundT
     picture.map_label, picture.map_maximum = "attention", 0
     several_tasks = len({row.of.task for row in rows}) > 1
     for row, name in zip(rows, names_of([row.of for row in rows])):
-        titles = [f"ground truth (even: {100 * row.all.even:.1f} %)"]
+        titles = [f"ground truth (even: {100 * row.all.even:.1f} %, clues: {100 * row.all.clues:.1f} %)"]
         titles += [f"layer {i + 1}: {100 * shares.mean():.1f} %" for i, shares in enumerate(row.all.by_layer)]
         for title, values in zip(titles, [row.truth, *row.layers]):
             picture.panels.append(Panel(title, map=HeatMap(values, tokens=row.cells, first_output=row.cells)))
@@ -223,7 +223,8 @@ def attention_ground_truth(subject: Subject, rows: Sequence[ground_truth.GroundT
     picture.caption = (
         "What the token of each target cell attends to (cells are numbered row by row), the mean over "
         f"{counted(rows[0].all.puzzles, 'puzzle')}{models}. Ground truth: the other cells of the rows and columns that "
-        "determine the target. Per cent: share of the attention on them; even: if all cells had the same attention."
+        "determine the target. Per cent: share of the attention on them; even: if all cells had the same attention; clues: "
+        "if all cells with a symbol had the same and others none."
     )
     return picture
 
