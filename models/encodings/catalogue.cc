@@ -499,21 +499,15 @@ bool EncodingEntry::uses_positions() const {
 }
 
 absl::Span<const EncodingEntry* const> EveryEncodingEntry() {
-  static const auto& entries = *[] {
-    auto* all =
-        new std::vector<const EncodingEntry*>(EncodingEntries().begin(), EncodingEntries().end());
-    all->push_back(new EncodingEntry(Own()));
-    return all;
-  }();
+#define LENGTHWISE_ENTRY(Name) new EncodingEntry(Name()),
+  static const auto& entries = *new std::vector<const EncodingEntry*>{
+      LENGTHWISE_ENCODINGS(LENGTHWISE_ENTRY) new EncodingEntry(Own())};
+#undef LENGTHWISE_ENTRY
   return entries;
 }
 
 absl::Span<const EncodingEntry* const> EncodingEntries() {
-#define LENGTHWISE_ENTRY(Name) new EncodingEntry(Name()),
-  static const auto& entries =
-      *new std::vector<const EncodingEntry*>{LENGTHWISE_ENCODINGS(LENGTHWISE_ENTRY)};
-#undef LENGTHWISE_ENTRY
-  return entries;
+  return EveryEncodingEntry().first(EveryEncodingEntry().size() - 1);
 }
 
 bool IsBias(absl::string_view name, const catalogue::Parameters& parameters) {
