@@ -388,18 +388,7 @@ void CheckFormula(const catalogue::Parameters& parameters, const EncodingContext
                per_head ? " heads" : " layers");
   }
   if (problems.size() != before) return;
-  const PositionPolicy policy(parameters);
-  CheckFormulaValues(
-      definition,
-      {.heads = context.heads,
-       .layers = context.blocks,
-       .d_model = context.d_model,
-       .shortest = context.open_ended ? 1 : context.shortest_sequence,
-       .longest = context.longest_sequence,
-       .drawn =
-           policy.drawn() ? std::optional(policy.BoundsOf(context.longest_sequence)) : std::nullopt,
-       .operations = context.operations},
-      path, problems);
+  CheckFormulaValues(definition, context, PositionPolicy(parameters), path, problems);
 }
 
 // A formula of the encoding "formula", or its parameters; empty by default.
@@ -560,11 +549,8 @@ std::optional<Beside> BesideOf(const catalogue::Parameters& parameters, absl::st
 }
 
 const EncodingEntry& FormulaEntry() {
-  static const EncodingEntry& formula = []() -> const EncodingEntry& {
-    const absl::Span<const EncodingEntry* const> entries = EncodingEntries();
-    return **absl::c_find_if(entries, [](const auto* entry) { return entry->name == "formula"; });
-  }();
-  return formula;
+  const absl::Span<const EncodingEntry* const> entries = EncodingEntries();
+  return **absl::c_find_if(entries, [](const auto* entry) { return entry->name == "formula"; });
 }
 
 void CheckEncoding(const EncodingEntry& entry, const catalogue::Parameters& parameters,
