@@ -91,15 +91,11 @@ std::optional<FormulaNodes> ReadPlace(const FormulaPlace& place,
                                       std::set<size_t>& used,
                                       std::vector<catalogue::Problem>& problems) {
   if (text.empty()) return std::nullopt;
-  std::vector<FormulaName> names;
-  for (const FormulaParameter& parameter : declared) {
-    names.push_back({parameter.name, parameter.size > 0, !parameter.fixed});
-  }
   const auto fail = [&](size_t column, absl::string_view description) {
     AddProblem(problems, absl::StrCat(path, ".", place.name), "column ", column, ": ", description);
     return std::nullopt;
   };
-  auto parsed = ParseFormula(text, place.arguments, names);
+  auto parsed = ParseFormula(text, place.arguments, declared);
   if (const auto* mistake = std::get_if<FormulaMistake>(&parsed)) {
     // A text with a mistake may use any parameter: report none as unused.
     for (size_t i = 0; i < declared.size(); ++i) used.insert(i);

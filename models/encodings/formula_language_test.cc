@@ -28,8 +28,8 @@ double At(const std::string& text, const std::vector<double>& arguments) {
 }
 
 std::string MistakeOf(const std::string& text) {
-  const auto parsed = ParseFormula(text, Arguments(),
-                                   std::vector<FormulaName>{{"a", false, true}, {"t", true, true}});
+  const auto parsed = ParseFormula(
+      text, Arguments(), std::vector<FormulaParameter>{{.name = "a"}, {.name = "t", .size = 1}});
   const auto* mistake = std::get_if<FormulaMistake>(&parsed);
   if (mistake == nullptr) return "";
   return "column " + std::to_string(mistake->column) + ": " + mistake->description;
