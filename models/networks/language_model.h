@@ -67,11 +67,8 @@ class LanguageModel {
                              const at::Tensor& positions, const DropoutNumbers* dropout,
                              Capture* capture) const = 0;
 
-  // Returns an empty cache for `sequences` sequences of at most T tokens, T being the length of
-  // `positions`.
-  virtual std::unique_ptr<DecodingCache> StartDecoding(const ParameterSet& parameters,
-                                                       int64_t sequences,
-                                                       const at::Tensor& positions) const = 0;
+  // Returns an empty cache for sequences of at most T tokens, T being the length of `positions`.
+  virtual std::unique_ptr<DecodingCache> StartDecoding(const at::Tensor& positions) const = 0;
 
   // Appends `tokens`, int64 [P, B, k], to each sequence and returns the logits of the token after
   // the last one, [P, B, V]. Not differentiable. If prompts attend to themselves in both

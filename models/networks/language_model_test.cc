@@ -152,8 +152,7 @@ TEST_P(LanguageModelTest, DecodingMatchesTrainingForWholePrompts) {
   EXPECT_LT(LargestDifference(fused.Forward(sequences, nullptr, kPrompt).to(at::kDouble), expected),
             1e-4);
   for (const Decoder* decoder : {&fused, &plain}) {
-    const auto cache =
-        decoder->model().StartDecoding(decoder->parameters(), 3, decoder->positions());
+    const auto cache = decoder->model().StartDecoding(decoder->positions());
     int64_t seen = 0;
     for (const int64_t count : {kPrompt, int64_t{1}, int64_t{1}, int64_t{2}}) {
       const at::Tensor logits =
@@ -306,7 +305,7 @@ TEST_P(LanguageModelTest, SequencesMayHaveTheirOwnPositions) {
     // The positions of a token are written just before it.
     const at::Tensor known = at::stack({decoder.positions(), other.positions()}, 2);
     const at::Tensor written = at::zeros_like(known);
-    const auto cache = decoder.model().StartDecoding(decoder.parameters(), 2, written);
+    const auto cache = decoder.model().StartDecoding(written);
     int64_t seen = 0;
     for (const int64_t count : {3, 1, 1, 1}) {
       written.narrow(3, seen, count).copy_(known.narrow(3, seen, count));
@@ -325,8 +324,7 @@ using Chunks = std::vector<int64_t>;
 // Logits of Decode after each chunk of sequences [P, B, n]: [P, B, chunks, V].
 at::Tensor Decoded(const Decoder& decoder, const at::Tensor& sequences, const Chunks& chunks) {
   const ParameterSet parameters = decoder.parameters();
-  const auto cache =
-      decoder.model().StartDecoding(parameters, sequences.size(1), decoder.positions());
+  const auto cache = decoder.model().StartDecoding(decoder.positions());
   std::vector<at::Tensor> logits;
   int64_t seen = 0;
   for (const int64_t count : chunks) {
