@@ -79,18 +79,11 @@ class LanguageModel {
                             DecodingCache& cache) const = 0;
 };
 
-struct LanguageModelShape {
-  // V, tokens in the vocabulary.
-  int64_t vocabulary = 0;
-  // Most tokens of any example in training or evaluation.
-  int64_t longest_sequence = 0;
-};
-
-// CreateNetwork for networks that learn tasks::TaskKind::kText.
+// CreateNetwork for networks that learn tasks::TaskKind::kText. Both columns of `shape` are V.
 absl::StatusOr<std::unique_ptr<LanguageModel>> CreateLanguageModel(
     absl::string_view name, const catalogue::Parameters& parameters,
     absl::string_view encoding_name, const catalogue::Parameters& encoding_parameters,
-    const LanguageModelShape& shape, ParameterLayout& layout);
+    const NetworkShape& shape, ParameterLayout& layout);
 
 // WithBfloat16Products for networks that continue text.
 std::unique_ptr<LanguageModel> WithBfloat16Products(std::unique_ptr<LanguageModel> inner);

@@ -52,7 +52,8 @@ class Decoder {
     const catalogue::Parameters options = Resolved(EncodingEntries(), encoding.name, given);
     auto model = CreateLanguageModel(
         "causal_decoder", Sized(kBlocks, 16, 2, network), encoding.name, options,
-        {.vocabulary = kVocabulary, .longest_sequence = kLongest}, layout_);
+        {.input_columns = kVocabulary, .output_columns = kVocabulary, .longest_sequence = kLongest},
+        layout_);
     EXPECT_TRUE(model.ok()) << model.status();
     model_ = *std::move(model);
     arena_ = std::make_unique<ParameterArena>(layout_, static_cast<int64_t>(seeds.size()), dtype,
@@ -557,7 +558,8 @@ TEST(CreateLanguageModelTest, EachNetworkIsListedByItsTaskKinds) {
     ParameterLayout layout, other_layout;
     const absl::Status model =
         CreateLanguageModel(entry->name, parameters, "none", none,
-                            {.vocabulary = 4, .longest_sequence = 10}, layout)
+                            {.input_columns = 4, .output_columns = 4, .longest_sequence = 10},
+                            layout)
             .status();
     EXPECT_EQ(absl::IsNotFound(model), !text) << entry->name << ": " << model;
     const absl::Status network =
@@ -571,7 +573,7 @@ TEST(CreateLanguageModelTest, EachNetworkIsListedByItsTaskKinds) {
 
 TEST(CreateLanguageModelTest, RefusesInvalidCombinations) {
   ParameterLayout layout;
-  const LanguageModelShape shape = {.vocabulary = 4, .longest_sequence = 3000};
+  const NetworkShape shape = {.input_columns = 4, .output_columns = 4, .longest_sequence = 3000};
   EXPECT_EQ(CreateLanguageModel("causal_encoder", {}, "none", {}, shape, layout).status().code(),
             absl::StatusCode::kNotFound);
   EXPECT_EQ(CreateLanguageModel("encoder", {}, "none", {}, shape, layout).status().code(),

@@ -50,8 +50,10 @@ class Tried {
     const catalogue::Parameters parameters = Resolved(NetworkEntries(), name, given);
     const catalogue::Parameters options = Resolved(EncodingEntries(), encoding, {});
     if (absl::EndsWith(name, "decoder")) {
-      model_ = CreateLanguageModel(name, parameters, encoding, options,
-                                   {.vocabulary = kTokens, .longest_sequence = 20}, layout_)
+      model_ = CreateLanguageModel(
+                   name, parameters, encoding, options,
+                   {.input_columns = kTokens, .output_columns = kTokens, .longest_sequence = 20},
+                   layout_)
                    .value();
     } else {
       network_ = CreateNetwork(name, parameters, encoding, options,

@@ -111,7 +111,8 @@ class LanguageEvaluatorTest : public testing::Test {
     }
     EXPECT_TRUE(problems.empty());
     model_ = models::CreateLanguageModel("causal_decoder", network, "rope", encoding,
-                                         {.vocabulary = text_->task().vocabulary(),
+                                         {.input_columns = text_->task().vocabulary(),
+                                          .output_columns = text_->task().vocabulary(),
                                           .longest_sequence = text_->SequenceTokens(kDigits)},
                                          layout_)
                  .value();
