@@ -19,17 +19,8 @@ namespace {
 
 constexpr size_t kMaxName = 32;
 
-absl::string_view PerText(FormulaParameter::Per per) {
-  switch (per) {
-    case FormulaParameter::Per::kHead:
-      return " per head";
-    case FormulaParameter::Per::kLayer:
-      return " per layer";
-    case FormulaParameter::Per::kModel:
-      break;
-  }
-  return "";
-}
+// In the order of FormulaParameter::Per.
+constexpr absl::string_view kPerTexts[] = {"", " per head", " per layer"};
 
 // Parses one declaration: NAME ["[" SIZE "]"] ["fixed"] ["per" KIND] ("=" NUMBERS | "~" NUMBER).
 std::optional<FormulaParameter> ParseOne(absl::string_view text) {
@@ -165,7 +156,8 @@ std::string FormatFormulaParameters(const std::vector<FormulaParameter>& paramet
   return absl::StrJoin(parameters, "; ", [](std::string* out, const FormulaParameter& parameter) {
     absl::StrAppend(out, parameter.name);
     if (parameter.size > 0) absl::StrAppend(out, "[", parameter.size, "]");
-    absl::StrAppend(out, parameter.fixed ? " fixed" : "", PerText(parameter.per));
+    absl::StrAppend(out, parameter.fixed ? " fixed" : "",
+                    kPerTexts[static_cast<size_t>(parameter.per)]);
     if (parameter.stddev > 0) {
       absl::StrAppend(out, " ~ ", catalogue::FormatValue(parameter.stddev));
       return;
