@@ -320,11 +320,9 @@ at::Tensor QkvForKernels(const at::Tensor& qkv) { return Widened(qkv).contiguous
 
 // Returns `qkv` with queries and keys rotated by `rotation` [P, n, dh].
 at::Tensor Turned(const at::Tensor& qkv, int64_t heads, const at::Tensor& rotation) {
-  const int64_t d = qkv.size(3) / 3;
-  std::vector<at::Tensor> parts = qkv.split(d, 3);
+  std::vector<at::Tensor> parts = qkv.split(qkv.size(3) / 3, 3);
   for (size_t i = 0; i < 2; ++i) {
-    const at::Tensor by_head = parts[i].unflatten(3, {heads, d / heads}).transpose(2, 3);
-    parts[i] = TurnPairs(by_head, rotation).transpose(2, 3).flatten(3, 4);
+    parts[i] = TurnPairs(SplitHeads(parts[i], heads), rotation).transpose(2, 3).flatten(3, 4);
   }
   return at::cat(parts, 3);
 }
