@@ -23,10 +23,13 @@ Decoder::Decoder(const DecoderSize& size, const std::string& encoding, bool rand
   network.Set("d_model", size.d_model);
   if (randomized) options.Set("randomized", true);
   options = Resolved(models::EncodingEntries(), encoding, options);
-  model = models::CreateLanguageModel(
-              "causal_decoder", Resolved(models::NetworkEntries(), "causal_decoder", network),
-              encoding, options, {.vocabulary = kVocabulary, .longest_sequence = tokens}, layout)
-              .value();
+  model =
+      models::CreateLanguageModel(
+          "causal_decoder", Resolved(models::NetworkEntries(), "causal_decoder", network), encoding,
+          options,
+          {.input_columns = kVocabulary, .output_columns = kVocabulary, .longest_sequence = tokens},
+          layout)
+          .value();
   arena = std::make_unique<models::ParameterArena>(layout, 1, at::kFloat, at::kCPU);
   arena->Initialize(0, 1);
   const models::PositionPolicy policy(options, size.blocks);

@@ -38,7 +38,7 @@ at::Tensor Best(const at::Tensor& logits) { return logits.argmax(-1).unsqueeze(-
 // Decodes the answers of prompts [1, B, n]. Returns [1, B, answer].
 at::Tensor DecodeWithCache(const Decoder& decoder, const at::Tensor& prompts, int answer) {
   const models::ParameterSet parameters = decoder.arena->Members(0, 1);
-  const auto cache = decoder.model->StartDecoding(parameters, prompts.size(1), decoder.positions);
+  const auto cache = decoder.model->StartDecoding(decoder.positions);
   std::vector<at::Tensor> tokens = {Best(decoder.model->Decode(parameters, prompts, *cache))};
   while (static_cast<int>(tokens.size()) < answer) {
     tokens.push_back(Best(decoder.model->Decode(parameters, tokens.back(), *cache)));

@@ -43,9 +43,7 @@ at::Tensor AttentionCache::Append(const ParameterSet& parameters, const at::Tens
   const at::Tensor qkv =
       encoding_.Scaled(parameters, block_, positions_.narrow(1, seen_, tokens), seen_, given_qkv);
   std::vector<at::Tensor> parts = Widened(qkv).split(heads_ * head_size_, 3);
-  for (at::Tensor& part : parts) {
-    part = part.unflatten(3, {heads_, head_size_}).transpose(2, 3);  // [P, B, H, k, dh]
-  }
+  for (at::Tensor& part : parts) part = SplitHeads(part, heads_);  // [P, B, H, k, dh]
   encoding_.Rotate(parameters, block_, positions_.narrow(1, seen_, tokens), parts[0], parts[1]);
   keys_.narrow(1, seen_, tokens).view(parts[1].sizes()).copy_(parts[1]);
   values_.narrow(1, seen_, tokens).view(parts[2].sizes()).copy_(parts[2]);

@@ -138,39 +138,33 @@ struct Remake : torch::CustomClassHolder {
   const std::function<at::Tensor()> make;
 };
 
-// Tensors have the kernels' types and layouts.
+// Tensors have the kernels' types and layouts. Those of `terms` that may need a gradient are
+// arguments, too, in which LibTorch looks for them.
 class Fused : public torch::autograd::Function<Fused> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& qkv,
-                            const MaybeTensor& additive, const MaybeTensor& relative,
-                            const MaybeTensor& content_bias, const MaybeTensor& position_bias,
-                            const MaybeTensor& rotation, int64_t heads, bool toeplitz, bool causal,
-                            const std::function<at::Tensor()>& remake_relative) {
-    const AttentionTerms terms = {.additive = additive.value_or(at::Tensor()),
-                                  .relative = relative.value_or(at::Tensor()),
-                                  .toeplitz = toeplitz,
-                                  .content_bias = content_bias.value_or(at::Tensor()),
-                                  .position_bias = position_bias.value_or(at::Tensor()),
-                                  .rotation = rotation.value_or(at::Tensor()),
-                                  .causal = causal};
+                            const MaybeTensor& /*additive*/, const MaybeTensor& /*relative*/,
+                            const MaybeTensor& /*content_bias*/,
+                            const MaybeTensor& /*position_bias*/, int64_t heads,
+                            const AttentionTerms& terms) {
     const int64_t members = qkv.size(0), sequences = qkv.size(1), n = qkv.size(2);
     const int64_t d = qkv.size(3) / 3;
     at::Tensor output = at::empty({members, sequences, n, d}, qkv.options());
     at::Tensor log_sum_exp = at::empty({members, sequences, heads, n}, qkv.options());
     RunForward({.qkv = qkv, .heads = heads, .count = n, .terms = terms}, output, log_sum_exp);
-    context->save_for_backward({qkv, terms.additive,
-                                remake_relative ? at::Tensor() : terms.relative, terms.content_bias,
-                                terms.position_bias, terms.rotation, output, log_sum_exp});
-    if (remake_relative) {
+    context->save_for_backward(
+        {qkv, terms.additive, terms.remake_relative ? at::Tensor() : terms.relative,
+         terms.content_bias, terms.position_bias, terms.rotation, output, log_sum_exp});
+    if (terms.remake_relative) {
       context->saved_data["remake"] =
-          c10::IValue::make_capsule(c10::make_intrusive<Remake>(remake_relative));
+          c10::IValue::make_capsule(c10::make_intrusive<Remake>(terms.remake_relative));
     }
     // Saved, because a recomputed R does not say whether its gradient is wanted.
     context->saved_data["relative_wanted"] =
         terms.relative.defined() && terms.relative.requires_grad();
     context->saved_data["heads"] = heads;
-    context->saved_data["toeplitz"] = toeplitz;
-    context->saved_data["causal"] = causal;
+    context->saved_data["toeplitz"] = terms.toeplitz;
+    context->saved_data["causal"] = terms.causal;
     return output;
   }
 
@@ -219,7 +213,7 @@ class Fused : public torch::autograd::Function<Fused> {
     if (of_additive.defined() && terms.additive.size(0) == 1 && members > 1) {
       of_additive = of_additive.sum(0, /*keepdim=*/true);
     }
-    return {of_qkv, of_additive, of_relative, of_content, of_position, {}, {}, {}, {}, {}};
+    return {of_qkv, of_additive, of_relative, of_content, of_position, {}, {}};
   }
 
  private:
@@ -326,11 +320,9 @@ at::Tensor QkvForKernels(const at::Tensor& qkv) { return Widened(qkv).contiguous
 
 // Returns `qkv` with queries and keys rotated by `rotation` [P, n, dh].
 at::Tensor Turned(const at::Tensor& qkv, int64_t heads, const at::Tensor& rotation) {
-  const int64_t d = qkv.size(3) / 3;
-  std::vector<at::Tensor> parts = qkv.split(d, 3);
+  std::vector<at::Tensor> parts = qkv.split(qkv.size(3) / 3, 3);
   for (size_t i = 0; i < 2; ++i) {
-    const at::Tensor by_head = parts[i].unflatten(3, {heads, d / heads}).transpose(2, 3);
-    parts[i] = TurnPairs(by_head, rotation).transpose(2, 3).flatten(3, 4);
+    parts[i] = TurnPairs(SplitHeads(parts[i], heads), rotation).transpose(2, 3).flatten(3, 4);
   }
   return at::cat(parts, 3);
 }
@@ -369,8 +361,7 @@ at::Tensor FusedAttention(const at::Tensor& qkv, int64_t heads, const AttentionT
   }
   const AttentionTerms terms = ForKernels(given_terms);
   return Fused::apply(QkvForKernels(qkv), Maybe(terms.additive), Maybe(terms.relative),
-                      Maybe(terms.content_bias), Maybe(terms.position_bias), Maybe(terms.rotation),
-                      heads, terms.toeplitz, terms.causal, terms.remake_relative);
+                      Maybe(terms.content_bias), Maybe(terms.position_bias), heads, terms);
 }
 
 at::Tensor FusedAttentionRows(const at::Tensor& given_qkv, int64_t heads, int64_t first,

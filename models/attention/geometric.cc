@@ -48,9 +48,7 @@ GeometricIds::GeometricIds(ParameterLayout& layout, const std::string& prefix, i
   };
   const int64_t head_size = d_model / heads;
   content_bias = layout.Add(prefix + "content_bias", {heads, head_size}, constant(0));
-  direction = layout.Add(prefix + "direction", {d_model, 2 * heads},
-                         {.kind = Initializer::Kind::kTruncatedNormal,
-                          .stddev = 1 / std::sqrt(static_cast<double>(d_model))});
+  direction = layout.Add(prefix + "direction", {d_model, 2 * heads}, HaikuLinear(d_model));
   direction_bias = layout.Add(prefix + "direction_bias", {2 * heads}, constant(0));
   content_scale = layout.Add(prefix + "content_scale", {1},
                              constant(1 / std::sqrt(static_cast<double>(head_size))));

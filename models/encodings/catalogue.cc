@@ -388,18 +388,7 @@ void CheckFormula(const catalogue::Parameters& parameters, const EncodingContext
                per_head ? " heads" : " layers");
   }
   if (problems.size() != before) return;
-  const PositionPolicy policy(parameters);
-  CheckFormulaValues(
-      definition,
-      {.heads = context.heads,
-       .layers = context.blocks,
-       .d_model = context.d_model,
-       .shortest = context.open_ended ? 1 : context.shortest_sequence,
-       .longest = context.longest_sequence,
-       .drawn =
-           policy.drawn() ? std::optional(policy.BoundsOf(context.longest_sequence)) : std::nullopt,
-       .operations = context.operations},
-      path, problems);
+  CheckFormulaValues(definition, context, PositionPolicy(parameters), path, problems);
 }
 
 // A formula of the encoding "formula", or its parameters; empty by default.
@@ -499,21 +488,15 @@ bool EncodingEntry::uses_positions() const {
 }
 
 absl::Span<const EncodingEntry* const> EveryEncodingEntry() {
-  static const auto& entries = *[] {
-    auto* all =
-        new std::vector<const EncodingEntry*>(EncodingEntries().begin(), EncodingEntries().end());
-    all->push_back(new EncodingEntry(Own()));
-    return all;
-  }();
+#define LENGTHWISE_ENTRY(Name) new EncodingEntry(Name()),
+  static const auto& entries = *new std::vector<const EncodingEntry*>{
+      LENGTHWISE_ENCODINGS(LENGTHWISE_ENTRY) new EncodingEntry(Own())};
+#undef LENGTHWISE_ENTRY
   return entries;
 }
 
 absl::Span<const EncodingEntry* const> EncodingEntries() {
-#define LENGTHWISE_ENTRY(Name) new EncodingEntry(Name()),
-  static const auto& entries =
-      *new std::vector<const EncodingEntry*>{LENGTHWISE_ENCODINGS(LENGTHWISE_ENTRY)};
-#undef LENGTHWISE_ENTRY
-  return entries;
+  return EveryEncodingEntry().first(EveryEncodingEntry().size() - 1);
 }
 
 bool IsBias(absl::string_view name, const catalogue::Parameters& parameters) {
@@ -566,11 +549,8 @@ std::optional<Beside> BesideOf(const catalogue::Parameters& parameters, absl::st
 }
 
 const EncodingEntry& FormulaEntry() {
-  static const EncodingEntry& formula = []() -> const EncodingEntry& {
-    const absl::Span<const EncodingEntry* const> entries = EncodingEntries();
-    return **absl::c_find_if(entries, [](const auto* entry) { return entry->name == "formula"; });
-  }();
-  return formula;
+  const absl::Span<const EncodingEntry* const> entries = EncodingEntries();
+  return **absl::c_find_if(entries, [](const auto* entry) { return entry->name == "formula"; });
 }
 
 void CheckEncoding(const EncodingEntry& entry, const catalogue::Parameters& parameters,

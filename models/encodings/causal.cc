@@ -18,29 +18,15 @@ at::Tensor Mask(int64_t n, int64_t prompt, double hidden, const at::TensorOption
           hidden);
 }
 
-// Adds minus infinity to `term`, which may be undefined, where a query must not look.
-at::Tensor WithMask(const at::Tensor& term, const at::Tensor& queries, int64_t prompt) {
-  const int64_t n = queries.size(-2);
-  const at::Tensor mask =
-      Mask(n, prompt, -std::numeric_limits<double>::infinity(), queries.options())
-          .view({1, 1, 1, n, n});
-  return term.defined() ? term.add(mask) : mask;
-}
-
 // Mask value for the fused kernels: they subtract maxima, and infinity minus infinity would be NaN.
 // e to this power is 0 in float32.
 constexpr double kHidden = -1e30;
 
-class Causal : public EncodingDecorator {
+// Without a prompt, kernels need no mask.
+class Causal : public PromptMasked {
  public:
   explicit Causal(std::unique_ptr<Encoding> inner)
-      : EncodingDecorator(*inner), owned_(std::move(inner)) {}
-
-  at::Tensor LogitTerm(const ParameterSet& parameters, int64_t block, const at::Tensor& positions,
-                       const at::Tensor& queries, const at::Tensor& keys) const override {
-    return WithMask(inner_.LogitTerm(parameters, block, positions, queries, keys), queries,
-                    /*prompt=*/0);
-  }
+      : PromptMasked(*inner, /*heads=*/1, /*prompt=*/0), owned_(std::move(inner)) {}
 
   AttentionTerms Terms(const ParameterSet& parameters, int64_t block, const at::Tensor& positions,
                        int64_t first, int64_t count) const override {
@@ -58,7 +44,12 @@ class Causal : public EncodingDecorator {
 at::Tensor PromptMasked::LogitTerm(const ParameterSet& parameters, int64_t block,
                                    const at::Tensor& positions, const at::Tensor& queries,
                                    const at::Tensor& keys) const {
-  return WithMask(inner_.LogitTerm(parameters, block, positions, queries, keys), queries, prompt_);
+  const int64_t n = queries.size(-2);
+  const at::Tensor mask =
+      Mask(n, prompt_, -std::numeric_limits<double>::infinity(), queries.options())
+          .view({1, 1, 1, n, n});
+  const at::Tensor term = inner_.LogitTerm(parameters, block, positions, queries, keys);
+  return term.defined() ? term.add(mask) : mask;
 }
 
 AttentionTerms PromptMasked::Terms(const ParameterSet& parameters, int64_t block,

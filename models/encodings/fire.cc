@@ -7,8 +7,6 @@
 // learned threshold L = multiplier * threshold. In networks that are not causal, max(p_i, p_j)
 // replaces p_i, because the key may come after the query. The fraction is then symmetric and at
 // most 1, and unchanged for keys before the query.
-#include <cmath>
-
 #include "ATen/ops/log1p.h"
 #include "ATen/ops/maximum.h"
 #include "ATen/ops/relu.h"
@@ -20,11 +18,6 @@ namespace {
 
 constexpr double kEpsilon = 1e-6;
 
-// Default initialisation of torch.nn.Linear.
-Initializer OfLinear(int64_t fan_in) {
-  return {.kind = Initializer::Kind::kUniform, .value = 1 / std::sqrt(static_cast<double>(fan_in))};
-}
-
 class Fire : public AdditiveEncoding {
  public:
   Fire(const catalogue::Parameters& parameters, const EncodingShape& shape, ParameterLayout& layout)
@@ -35,10 +28,10 @@ class Fire : public AdditiveEncoding {
                       {.kind = Initializer::Kind::kConstant, .value = parameters.Double("c")})),
         multiplier_(
             layout.Add("encoding.threshold_multiplier", {1}, {.kind = Initializer::Kind::kOnes})),
-        up_(layout.Add("encoding.up", {1, width_}, OfLinear(1))),
-        up_bias_(layout.Add("encoding.up_bias", {width_}, OfLinear(1))),
-        down_(layout.Add("encoding.down", {width_, shape.heads}, OfLinear(width_))),
-        down_bias_(layout.Add("encoding.down_bias", {shape.heads}, OfLinear(width_))) {}
+        up_(layout.Add("encoding.up", {1, width_}, TorchLinear(1))),
+        up_bias_(layout.Add("encoding.up_bias", {width_}, TorchLinear(1))),
+        down_(layout.Add("encoding.down", {width_, shape.heads}, TorchLinear(width_))),
+        down_bias_(layout.Add("encoding.down_bias", {shape.heads}, TorchLinear(width_))) {}
 
  protected:
   at::Tensor Bias(const ParameterSet& parameters, int64_t /*block*/, const at::Tensor& positions,

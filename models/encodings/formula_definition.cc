@@ -19,17 +19,8 @@ namespace {
 
 constexpr size_t kMaxName = 32;
 
-absl::string_view PerText(FormulaParameter::Per per) {
-  switch (per) {
-    case FormulaParameter::Per::kHead:
-      return " per head";
-    case FormulaParameter::Per::kLayer:
-      return " per layer";
-    case FormulaParameter::Per::kModel:
-      break;
-  }
-  return "";
-}
+// In the order of FormulaParameter::Per.
+constexpr absl::string_view kPerTexts[] = {"", " per head", " per layer"};
 
 // Parses one declaration: NAME ["[" SIZE "]"] ["fixed"] ["per" KIND] ("=" NUMBERS | "~" NUMBER).
 std::optional<FormulaParameter> ParseOne(absl::string_view text) {
@@ -91,15 +82,11 @@ std::optional<FormulaNodes> ReadPlace(const FormulaPlace& place,
                                       std::set<size_t>& used,
                                       std::vector<catalogue::Problem>& problems) {
   if (text.empty()) return std::nullopt;
-  std::vector<FormulaName> names;
-  for (const FormulaParameter& parameter : declared) {
-    names.push_back({parameter.name, parameter.size > 0, !parameter.fixed});
-  }
   const auto fail = [&](size_t column, absl::string_view description) {
     AddProblem(problems, absl::StrCat(path, ".", place.name), "column ", column, ": ", description);
     return std::nullopt;
   };
-  auto parsed = ParseFormula(text, place.arguments, names);
+  auto parsed = ParseFormula(text, place.arguments, declared);
   if (const auto* mistake = std::get_if<FormulaMistake>(&parsed)) {
     // A text with a mistake may use any parameter: report none as unused.
     for (size_t i = 0; i < declared.size(); ++i) used.insert(i);
@@ -169,7 +156,8 @@ std::string FormatFormulaParameters(const std::vector<FormulaParameter>& paramet
   return absl::StrJoin(parameters, "; ", [](std::string* out, const FormulaParameter& parameter) {
     absl::StrAppend(out, parameter.name);
     if (parameter.size > 0) absl::StrAppend(out, "[", parameter.size, "]");
-    absl::StrAppend(out, parameter.fixed ? " fixed" : "", PerText(parameter.per));
+    absl::StrAppend(out, parameter.fixed ? " fixed" : "",
+                    kPerTexts[static_cast<size_t>(parameter.per)]);
     if (parameter.stddev > 0) {
       absl::StrAppend(out, " ~ ", catalogue::FormatValue(parameter.stddev));
       return;

@@ -18,23 +18,6 @@ namespace lengthwise::models {
 inline constexpr size_t kMaxFormulaParameters = 16;
 inline constexpr size_t kMaxFormulaValues = 4096;
 
-// A parameter of a formula: a number or a table of numbers, one for the whole model or one for each
-// head or layer.
-struct FormulaParameter {
-  enum class Per { kModel, kHead, kLayer };
-  std::string name;
-  Per per = Per::kModel;
-  // Never trained.
-  bool fixed = false;
-  // Elements of a table; 0 for a number.
-  size_t size = 0;
-  // Initial values: one for all, or one for each element of a table; for a number, also one for
-  // each head or layer.
-  std::vector<double> initial = {0};
-  // If above 0, initial values are drawn from N(0, stddev) instead.
-  double stddev = 0;
-};
-
 // Describes what is wrong with a parameter's name or values; empty if nothing is.
 std::string FormulaParameterMistake(const FormulaParameter& parameter);
 

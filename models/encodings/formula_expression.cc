@@ -39,7 +39,7 @@ const Function* FindFunction(absl::string_view name) {
 class Parser {
  public:
   Parser(absl::string_view text, absl::Span<const std::string> arguments,
-         absl::Span<const FormulaName> parameters)
+         absl::Span<const FormulaParameter> parameters)
       : text_(text), arguments_(arguments), parameters_(parameters) {}
 
   std::variant<FormulaNodes, FormulaMistake> Parse() {
@@ -152,15 +152,15 @@ class Parser {
     }
     std::vector<std::string> names(arguments_.begin(), arguments_.end());
     names.emplace_back("pi");
-    for (const FormulaName& parameter : parameters_) names.push_back(parameter.name);
+    for (const FormulaParameter& parameter : parameters_) names.push_back(parameter.name);
     return Fail(start,
                 absl::StrCat("unknown name \"", name, "\"", catalogue::Suggestion(name, names)));
   }
 
   size_t Parameter(size_t index, size_t start) {
-    const FormulaName& parameter = parameters_[index];
-    if (!parameter.is_table) {
-      return Add({.op = FormulaOp::kParameter, .index = index, .learned = parameter.learned},
+    const FormulaParameter& parameter = parameters_[index];
+    if (parameter.size == 0) {
+      return Add({.op = FormulaOp::kParameter, .index = index, .learned = !parameter.fixed},
                  start + 1);
     }
     if (!Accept("[")) {
@@ -177,7 +177,7 @@ class Parser {
     return Add({.op = FormulaOp::kTable,
                 .index = index,
                 .operands = {operand},
-                .learned = parameter.learned},
+                .learned = !parameter.fixed},
                start + 1);
   }
 
@@ -258,7 +258,7 @@ class Parser {
 
   const absl::string_view text_;
   const absl::Span<const std::string> arguments_;
-  const absl::Span<const FormulaName> parameters_;
+  const absl::Span<const FormulaParameter> parameters_;
   size_t place_ = 0;
   int depth_ = 0;
   FormulaNodes nodes_;
@@ -267,9 +267,9 @@ class Parser {
 
 }  // namespace
 
-std::variant<FormulaNodes, FormulaMistake> ParseFormula(absl::string_view text,
-                                                        absl::Span<const std::string> arguments,
-                                                        absl::Span<const FormulaName> parameters) {
+std::variant<FormulaNodes, FormulaMistake> ParseFormula(
+    absl::string_view text, absl::Span<const std::string> arguments,
+    absl::Span<const FormulaParameter> parameters) {
   return Parser(text, arguments, parameters).Parse();
 }
 

@@ -40,10 +40,21 @@ struct FormulaNode {
   bool learned = false;            // depends on a learned parameter
 };
 
-struct FormulaName {
+// A parameter of a formula: a number or a table of numbers, one for the whole model or one for each
+// head or layer.
+struct FormulaParameter {
+  enum class Per { kModel, kHead, kLayer };
   std::string name;
-  bool is_table = false;
-  bool learned = false;
+  Per per = Per::kModel;
+  // Never trained.
+  bool fixed = false;
+  // Elements of a table; 0 for a number.
+  size_t size = 0;
+  // Initial values: one for all, or one for each element of a table; for a number, also one for
+  // each head or layer.
+  std::vector<double> initial = {0};
+  // If above 0, initial values are drawn from N(0, stddev) instead.
+  double stddev = 0;
 };
 
 // In evaluation order: operands precede their operation, and the last node is the result.
@@ -56,9 +67,9 @@ struct FormulaMistake {
 };
 
 // Parses `text`. Names may be `arguments`, `parameters` and functions.
-std::variant<FormulaNodes, FormulaMistake> ParseFormula(absl::string_view text,
-                                                        absl::Span<const std::string> arguments,
-                                                        absl::Span<const FormulaName> parameters);
+std::variant<FormulaNodes, FormulaMistake> ParseFormula(
+    absl::string_view text, absl::Span<const std::string> arguments,
+    absl::Span<const FormulaParameter> parameters);
 
 // Names of all functions.
 std::vector<std::string> FormulaFunctions();

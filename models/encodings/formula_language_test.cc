@@ -28,8 +28,8 @@ double At(const std::string& text, const std::vector<double>& arguments) {
 }
 
 std::string MistakeOf(const std::string& text) {
-  const auto parsed = ParseFormula(text, Arguments(),
-                                   std::vector<FormulaName>{{"a", false, true}, {"t", true, true}});
+  const auto parsed = ParseFormula(
+      text, Arguments(), std::vector<FormulaParameter>{{.name = "a"}, {.name = "t", .size = 1}});
   const auto* mistake = std::get_if<FormulaMistake>(&parsed);
   if (mistake == nullptr) return "";
   return "column " + std::to_string(mistake->column) + ": " + mistake->description;
@@ -126,18 +126,31 @@ catalogue::Parameters Given(const std::string& place, const std::string& formula
 
 // Returns all problems of a formula, one per line.
 std::string Problems(const std::string& place, const std::string& formula,
-                     const std::string& parameters, const FormulaDomain& domain) {
+                     const std::string& parameters, const EncodingContext& context,
+                     const PositionPolicy& policy = PositionPolicy({})) {
   std::vector<catalogue::Problem> problems;
   const FormulaDefinition definition =
       ReadFormula(Given(place, formula, parameters), "encodings[0]", problems);
-  if (problems.empty()) CheckFormulaValues(definition, domain, "encodings[0]", problems);
+  if (problems.empty()) CheckFormulaValues(definition, context, policy, "encodings[0]", problems);
   std::string text;
   for (const auto& problem : problems) text += problem.field + ": " + problem.description + "\n";
   return text;
 }
 
-constexpr FormulaDomain kDomain = {
-    .heads = 2, .layers = 3, .d_model = 8, .shortest = 2, .longest = 40, .operations = 1 << 24};
+const EncodingContext kContext = {.d_model = 8,
+                                  .heads = 2,
+                                  .blocks = 3,
+                                  .longest_sequence = 40,
+                                  .shortest_sequence = 2,
+                                  .operations = 1 << 24};
+
+// A subset of the integers below `end`.
+PositionPolicy DrawnBelow(int64_t end) {
+  catalogue::Parameters parameters;
+  parameters.Set("positions", std::string("subset"));
+  parameters.Set("max_position", end);
+  return PositionPolicy(parameters);
+}
 
 TEST(FormulaDefinitionTest, ParametersSurviveARoundTrip) {
   const std::string text =
@@ -157,7 +170,7 @@ TEST(FormulaDefinitionTest, ParametersSurviveARoundTrip) {
 
 TEST(FormulaDefinitionTest, WrongParametersAreNamed) {
   const auto of = [](const std::string& parameters) {
-    return Problems("logits", "q", parameters, kDomain);
+    return Problems("logits", "q", parameters, kContext);
   };
   const std::string field = "encodings[0].parameters: ";
   EXPECT_EQ(of("a = 1"), field + "\"a\" is used in no formula; leave it out\n");
@@ -171,14 +184,14 @@ TEST(FormulaDefinitionTest, WrongParametersAreNamed) {
                                        "got \"a per house = 1\", expected a parameter such as \"a "
                                        "per head = 1\"\n");
   EXPECT_EQ(
-      Problems("embedding", "a * p", "a per head = 1", kDomain),
+      Problems("embedding", "a * p", "a per head = 1", kContext),
       "encodings[0].embedding: column 1: \"a\" is per head, but only logits and scale have heads; "
       "use per: model or per: layer\n");
 }
 
 TEST(FormulaValuesTest, NonFiniteValueNamesItsArguments) {
   const auto of = [](const std::string& formula, const std::string& parameters = "") {
-    return Problems("logits", formula, parameters, kDomain);
+    return Problems("logits", formula, parameters, kContext);
   };
   EXPECT_EQ(of("-abs(q - k)"), "");
   EXPECT_EQ(of("log(abs(q - k))"),
@@ -199,45 +212,43 @@ TEST(FormulaValuesTest, NonFiniteValueNamesItsArguments) {
 }
 
 TEST(FormulaValuesTest, NonFiniteGradientIsReported) {
-  EXPECT_EQ(Problems("logits", "sqrt(a * abs(q - k))", "a = 1", kDomain),
+  EXPECT_EQ(Problems("logits", "sqrt(a * abs(q - k))", "a = 1", kContext),
             "encodings[0].logits: column 1: the gradient of sqrt(0) is not a number for q = 0, k = "
             "0, h = 0\n");
-  EXPECT_EQ(Problems("logits", "where(q == k, 0, sqrt(a * abs(q - k)))", "a = 1", kDomain), "");
+  EXPECT_EQ(Problems("logits", "where(q == k, 0, sqrt(a * abs(q - k)))", "a = 1", kContext), "");
 }
 
 TEST(FormulaValuesTest, RandomizedPositionsExceedTheSequence) {
-  FormulaDomain domain = kDomain;
-  EXPECT_EQ(Problems("logits", "1 / (abs(q - k) - 100)", "", domain), "");
-  domain.drawn = {0, 199};
-  EXPECT_EQ(Problems("logits", "1 / (abs(q - k) - 100)", "", domain),
+  EXPECT_EQ(Problems("logits", "1 / (abs(q - k) - 100)", "", kContext), "");
+  const PositionPolicy drawn = DrawnBelow(200);
+  EXPECT_EQ(Problems("logits", "1 / (abs(q - k) - 100)", "", kContext, drawn),
             "encodings[0].logits: column 3: 1 / 0 is infinite for q = 0, k = 100, h = 0\n");
-  EXPECT_EQ(Problems("embedding", "1 / (p - 150 + c)", "", domain),
+  EXPECT_EQ(Problems("embedding", "1 / (p - 150 + c)", "", kContext, drawn),
             "encodings[0].embedding: column 3: 1 / 0 is infinite for p = 143, c = 7\n");
 }
 
 TEST(FormulaValuesTest, EveryAngleAndChannelIsChecked) {
-  EXPECT_EQ(Problems("embedding", "1 / (c - 7)", "", kDomain),
+  EXPECT_EQ(Problems("embedding", "1 / (c - 7)", "", kContext),
             "encodings[0].embedding: column 3: 1 / 0 is infinite for p = 0, c = 7\n");
-  EXPECT_EQ(Problems("angle", "1 / (i - 1)", "", kDomain),
+  EXPECT_EQ(Problems("angle", "1 / (i - 1)", "", kContext),
             "encodings[0].angle: column 3: 1 / 0 is infinite for p = 0, i = 1\n");
-  EXPECT_EQ(Problems("angle", "1 / (i - 2)", "", kDomain), "");
+  EXPECT_EQ(Problems("angle", "1 / (i - 2)", "", kContext), "");
 }
 
 TEST(FormulaValuesTest, LargeDomainIsSampled) {
-  FormulaDomain domain = kDomain;
-  domain.longest = 100'000;
-  domain.heads = 1000;
-  domain.drawn = {0, (1 << 20) - 1};
-  domain.operations = 1 << 20;
-  EXPECT_EQ(Problems("logits", "h * q * k * n + 1", "", domain), "");
+  EncodingContext context = kContext;
+  context.longest_sequence = 100'000;
+  context.heads = 1000;
+  context.operations = 1 << 20;
+  EXPECT_EQ(Problems("logits", "h * q * k * n + 1", "", context, DrawnBelow(1 << 20)), "");
 }
 
 TEST(FormulaValuesTest, CheckStopsAtItsOperationLimit) {
-  FormulaDomain domain = kDomain;
-  domain.heads = 1000;
-  domain.operations = 5 * 800;  // five nodes for 800 heads
-  EXPECT_NE(Problems("logits", "1 / (h - 700)", "", domain), "");
-  EXPECT_EQ(Problems("logits", "1 / (h - 900)", "", domain), "");
+  EncodingContext context = kContext;
+  context.heads = 1000;
+  context.operations = 5 * 800;  // five nodes for 800 heads
+  EXPECT_NE(Problems("logits", "1 / (h - 700)", "", context), "");
+  EXPECT_EQ(Problems("logits", "1 / (h - 900)", "", context), "");
 }
 
 }  // namespace

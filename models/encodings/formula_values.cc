@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <optional>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
@@ -58,26 +59,33 @@ bool IsOfDifferences(const FormulaNodes& nodes) {
 class Check {
  public:
   Check(const FormulaDefinition& definition, const FormulaNodes& nodes, const FormulaPlace& place,
-        const FormulaDomain& domain, int64_t operations, absl::string_view path,
-        std::vector<catalogue::Problem>& problems)
+        const EncodingContext& context, const PositionPolicy& policy, int64_t operations,
+        absl::string_view path, std::vector<catalogue::Problem>& problems)
       : nodes_(nodes),
         place_(place),
+        longest_(context.longest_sequence),
+        policy_(policy),
         path_(path),
         problems_(problems),
         evaluator_(nodes, definition.parameters),
         head_(static_cast<size_t>(absl::c_find(place.arguments, "h") - place.arguments.begin())),
         heads_(UsesArgument(nodes, head_) ||
                        UsesParameter(nodes, definition.parameters, FormulaParameter::Per::kHead)
-                   ? std::max<int64_t>(1, domain.heads)
+                   ? std::max<int64_t>(1, context.heads)
                    : 1),
         layers_(UsesParameter(nodes, definition.parameters, FormulaParameter::Per::kLayer)
-                    ? std::max<int64_t>(1, domain.layers)
+                    ? std::max<int64_t>(1, context.blocks)
                     : 1),
         left_(operations),
         most_(operations / (static_cast<int64_t>(nodes.size()) * heads_ * layers_)) {}
 
   // Number of points that the budget allows; each covers all heads and layers.
   int64_t most() const { return most_; }
+
+  // Of the positions of `n` tokens. Drawn ones do not depend on n.
+  Bounds BoundsOf(double n) const {
+    return policy_.BoundsOf(policy_.drawn() ? longest_ : static_cast<int64_t>(n));
+  }
 
   // Checks one point for all heads and layers; the head among the arguments is set here. Returns
   // false after the first problem and when the budget is spent.
@@ -112,6 +120,8 @@ class Check {
  private:
   const FormulaNodes& nodes_;
   const FormulaPlace& place_;
+  const int64_t longest_;
+  const PositionPolicy& policy_;
   const absl::string_view path_;
   std::vector<catalogue::Problem>& problems_;
   FormulaEvaluator evaluator_;
@@ -122,30 +132,34 @@ class Check {
   const int64_t most_;
 };
 
-void CheckLogits(Check& check, const FormulaNodes& nodes, const FormulaDomain& domain) {
-  const auto heads = static_cast<double>(domain.heads);
-  const int64_t longest = domain.longest;
-  const auto shortest = static_cast<double>(domain.shortest);
-  const auto bounds_of = [&](double n) { return domain.drawn.value_or(Bounds{0, n - 1}); };
-  std::vector<double> lengths = {static_cast<double>(longest)};
+// Fewest tokens of a sequence; 0 if unknown.
+int64_t ShortestOf(const EncodingContext& context) {
+  return context.open_ended ? 1 : context.shortest_sequence;
+}
+
+void CheckLogits(Check& check, const FormulaNodes& nodes, const EncodingContext& context) {
+  const auto heads = static_cast<double>(context.heads);
+  const auto shortest = static_cast<double>(ShortestOf(context));
+  const auto longest = static_cast<double>(context.longest_sequence);
+  std::vector<double> lengths = {longest};
   int64_t most = check.most();
   // Half of the points go to the corners of every length, the rest to a grid of points at some
   // lengths.
-  if (UsesArgument(nodes, 4) && domain.shortest > 0) {
-    for (const double n : Spread(shortest, static_cast<double>(longest), most / 8)) {
-      const auto [lowest, highest] = bounds_of(n);
+  if (UsesArgument(nodes, 4) && shortest > 0) {
+    for (const double n : Spread(shortest, longest, most / 8)) {
+      const auto [lowest, highest] = check.BoundsOf(n);
       for (const double q : {lowest, highest}) {
         for (const double k : {lowest, highest}) {
           if (!check.At({q, k, 0, heads, n})) return;
         }
       }
     }
-    lengths = Spread(shortest, static_cast<double>(longest), 16);
+    lengths = Spread(shortest, longest, 16);
     most /= 2;
   }
   most /= static_cast<int64_t>(lengths.size());
   for (const double n : lengths) {
-    const auto [lowest, highest] = bounds_of(n);
+    const auto [lowest, highest] = check.BoundsOf(n);
     if (IsOfDifferences(nodes)) {
       for (const double distance : Spread(0, highest - lowest, most / 2)) {
         if (!check.At({0, distance, 0, heads, n}) || !check.At({distance, 0, 0, heads, n})) return;
@@ -162,23 +176,25 @@ void CheckLogits(Check& check, const FormulaNodes& nodes, const FormulaDomain& d
   }
 }
 
-void CheckScale(Check& check, const FormulaDomain& domain) {
+void CheckScale(Check& check, const EncodingContext& context) {
   const int64_t most = std::max<int64_t>(4, check.most() / 16);
-  const auto shortest = static_cast<double>(std::max<int64_t>(1, domain.shortest));
-  for (const double n : Spread(shortest, static_cast<double>(domain.longest), 16)) {
-    const Bounds bounds = domain.drawn.value_or(Bounds{0, n - 1});
-    for (const double q : Spread(bounds.lowest, bounds.highest, most)) {
-      if (!check.At({q, 0, static_cast<double>(domain.heads), n})) return;
+  const auto shortest = static_cast<double>(std::max<int64_t>(1, ShortestOf(context)));
+  for (const double n : Spread(shortest, static_cast<double>(context.longest_sequence), 16)) {
+    const auto [lowest, highest] = check.BoundsOf(n);
+    for (const double q : Spread(lowest, highest, most)) {
+      if (!check.At({q, 0, static_cast<double>(context.heads), n})) return;
     }
   }
 }
 
-// Checks an expression of position and feature, for `columns` features.
-void CheckFeatures(Check& check, const Bounds& positions, int64_t columns, int64_t d) {
+// Checks an expression of position and feature, for `columns` features and sequences of `longest`
+// tokens.
+void CheckFeatures(Check& check, int64_t longest, int64_t columns, int64_t d) {
+  const auto [lowest, highest] = check.BoundsOf(static_cast<double>(longest));
   const std::vector<double> features =
       Spread(0, static_cast<double>(columns - 1), std::max<int64_t>(4, check.most() / 64));
   const auto most = check.most() / static_cast<int64_t>(std::max<size_t>(1, features.size()));
-  for (const double p : Spread(positions.lowest, positions.highest, std::max<int64_t>(4, most))) {
+  for (const double p : Spread(lowest, highest, std::max<int64_t>(4, most))) {
     for (const double c : features) {
       if (!check.At({p, c, static_cast<double>(d)})) return;
     }
@@ -276,27 +292,28 @@ std::string FormulaEvaluator::NotFinite() const {
                       " is ", Shown(is_value ? values_[place].value : values_[place].slope));
 }
 
-void CheckFormulaValues(const FormulaDefinition& definition, const FormulaDomain& domain,
-                        absl::string_view path, std::vector<catalogue::Problem>& problems) {
-  if (domain.longest < 1) return;  // reported elsewhere
+void CheckFormulaValues(const FormulaDefinition& definition, const EncodingContext& context,
+                        const PositionPolicy& policy, absl::string_view path,
+                        std::vector<catalogue::Problem>& problems) {
+  const int64_t longest = context.longest_sequence;
+  if (longest < 1) return;  // reported elsewhere
   const auto formulas = absl::c_count_if(FormulaPlaces(), [&](const FormulaPlace& place) {
     return (definition.*place.nodes).has_value();
   });
-  const Bounds positions =
-      domain.drawn.value_or(Bounds{0, static_cast<double>(domain.longest - 1)});
   for (const FormulaPlace& place : FormulaPlaces()) {
     const std::optional<FormulaNodes>& nodes = definition.*place.nodes;
     if (!nodes) continue;
-    Check check(definition, *nodes, place, domain, domain.operations / formulas, path, problems);
+    Check check(definition, *nodes, place, context, policy, context.operations / formulas, path,
+                problems);
     if (place.name == "logits") {
-      CheckLogits(check, *nodes, domain);
+      CheckLogits(check, *nodes, context);
     } else if (place.name == "embedding") {
-      CheckFeatures(check, positions, domain.d_model, domain.d_model);
+      CheckFeatures(check, longest, context.d_model, context.d_model);
     } else if (place.name == "scale") {
-      CheckScale(check, domain);
-    } else if (domain.heads > 0) {
-      const int64_t d = domain.d_model / domain.heads;
-      CheckFeatures(check, positions, d / 2, d);
+      CheckScale(check, context);
+    } else if (context.heads > 0) {
+      const int64_t d = context.d_model / context.heads;
+      CheckFeatures(check, longest, d / 2, d);
     }
   }
 }

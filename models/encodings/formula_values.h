@@ -4,14 +4,13 @@
 #define LENGTHWISE_MODELS_ENCODINGS_FORMULA_VALUES_H_
 
 #include <cstddef>
-#include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "catalogue/entry.h"
+#include "models/encodings/catalogue.h"
 #include "models/encodings/formula_definition.h"
 #include "models/encodings/positions.h"
 
@@ -48,25 +47,14 @@ class FormulaEvaluator {
   std::vector<Dual> values_;
 };
 
-// Dimensions of the network and lengths for which a formula is checked.
-struct FormulaDomain {
-  int64_t heads = 1;
-  int64_t layers = 1;
-  int64_t d_model = 0;
-  // Tokens per sequence. If `shortest` is 0, only the longest sequences are checked.
-  int64_t shortest = 0;
-  int64_t longest = 1;
-  // Bounds of drawn positions; absent if positions are token indices.
-  std::optional<PositionPolicy::Bounds> drawn = std::nullopt;
-  // Budget of a check: nodes evaluated at most.
-  int64_t operations = 0;
-};
-
 // Appends a problem for each expression whose value or gradient is not finite somewhere in its
-// domain; it names the arguments. If domain.operations do not suffice for all points, checks a
-// spread of them that includes both ends.
-void CheckFormulaValues(const FormulaDefinition& definition, const FormulaDomain& domain,
-                        absl::string_view path, std::vector<catalogue::Problem>& problems);
+// domain; it names the arguments. The domain is the positions of `policy` and the context's heads,
+// blocks and lengths: only the longest if shortest_sequence is 0 and texts are not open-ended. If
+// context.operations, a budget of evaluated nodes, do not suffice for all points, checks a spread
+// of them that includes both ends.
+void CheckFormulaValues(const FormulaDefinition& definition, const EncodingContext& context,
+                        const PositionPolicy& policy, absl::string_view path,
+                        std::vector<catalogue::Problem>& problems);
 
 }  // namespace lengthwise::models
 

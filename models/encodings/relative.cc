@@ -49,15 +49,13 @@ class Relative : public Encoding {
         d_model_(shape.d_model),
         head_size_(shape.HeadSize()) {
     const Initializer normal = {.kind = Initializer::Kind::kNormal, .stddev = 0.02};
-    const Initializer linear = {.kind = Initializer::Kind::kTruncatedNormal,
-                                .stddev = 1 / std::sqrt(static_cast<double>(d_model_))};
     for (int64_t b = 0; b < shape.blocks; ++b) {
       const std::string prefix = absl::StrCat("blocks.", b, ".encoding.");
       blocks_.push_back(
           {.content_bias = layout.Add(prefix + "content_bias", {heads_, head_size_}, normal),
            .position_bias = layout.Add(prefix + "position_bias", {heads_, head_size_}, normal),
-           .projection =
-               layout.Add(prefix + "projection", {d_model_, heads_ * head_size_}, linear)});
+           .projection = layout.Add(prefix + "projection", {d_model_, heads_ * head_size_},
+                                    HaikuLinear(d_model_))});
     }
   }
 

@@ -39,9 +39,8 @@ class Bfloat16LanguageModel : public LanguageModel {
     return Widened(inner_->Forward(parameters, examples, positions, dropout, capture));
   }
 
-  std::unique_ptr<DecodingCache> StartDecoding(const ParameterSet& parameters, int64_t sequences,
-                                               const at::Tensor& positions) const override {
-    return inner_->StartDecoding(parameters, sequences, positions);
+  std::unique_ptr<DecodingCache> StartDecoding(const at::Tensor& positions) const override {
+    return inner_->StartDecoding(positions);
   }
 
   at::Tensor Decode(const ParameterSet& parameters, const at::Tensor& tokens,

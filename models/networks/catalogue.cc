@@ -597,16 +597,6 @@ absl::StatusOr<std::vector<int64_t>> WriteLayers(absl::string_view text) {
   return sizes;
 }
 
-absl::Span<const NetworkEntry* const> EveryNetworkEntry() {
-  static const auto& entries = *[] {
-    auto* all =
-        new std::vector<const NetworkEntry*>(NetworkEntries().begin(), NetworkEntries().end());
-    all->push_back(new NetworkEntry(Python()));
-    return all;
-  }();
-  return entries;
-}
-
 bool ReadsInOrder(absl::string_view network) {
   // Asked of each pair of a grid.
   static const auto& in_order = *[] {
@@ -621,12 +611,16 @@ bool ReadsInOrder(absl::string_view network) {
   return in_order.contains(network);
 }
 
-absl::Span<const NetworkEntry* const> NetworkEntries() {
+absl::Span<const NetworkEntry* const> EveryNetworkEntry() {
 #define LENGTHWISE_ENTRY(Name, Made) new NetworkEntry(Name()),
-  static const auto& entries = *new std::vector<const NetworkEntry*>{
-      LENGTHWISE_NETWORKS(LENGTHWISE_ENTRY) LENGTHWISE_LANGUAGE_MODELS(LENGTHWISE_ENTRY)};
+  static const auto& entries = *new std::vector<const NetworkEntry*>{LENGTHWISE_NETWORKS(
+      LENGTHWISE_ENTRY) LENGTHWISE_LANGUAGE_MODELS(LENGTHWISE_ENTRY) new NetworkEntry(Python())};
 #undef LENGTHWISE_ENTRY
   return entries;
+}
+
+absl::Span<const NetworkEntry* const> NetworkEntries() {
+  return EveryNetworkEntry().first(EveryNetworkEntry().size() - 1);
 }
 
 }  // namespace lengthwise::models

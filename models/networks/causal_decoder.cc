@@ -173,9 +173,7 @@ class CausalDecoder : public LanguageModel {
     return logits.squeeze(1);
   }
 
-  std::unique_ptr<DecodingCache> StartDecoding(const ParameterSet& /*parameters*/,
-                                               int64_t /*sequences*/,
-                                               const at::Tensor& positions) const override {
+  std::unique_ptr<DecodingCache> StartDecoding(const at::Tensor& positions) const override {
     auto cache = std::make_unique<Cache>();
     cache->positions = positions;
     return cache;

@@ -34,8 +34,6 @@
 namespace lengthwise::models {
 namespace {
 
-constexpr Initializer kZeros = {.kind = Initializer::Kind::kZeros};
-
 // Parameters of one block.
 struct BlockIds {
   BlockIds(ParameterLayout& layout, const std::string& prefix, int64_t d, int64_t d_ff)
@@ -44,15 +42,13 @@ struct BlockIds {
         value(AddWeight(layout, prefix + "attention.value", d, d)),
         output(AddWeight(layout, prefix + "attention.output", d, d)),
         attention_norm(layout, prefix + "attention.norm", d),
-        up(AddWeight(layout, prefix + "feed_forward.up", d, d_ff)),
-        up_bias(layout.Add(prefix + "feed_forward.up_bias", {d_ff}, kZeros)),
-        down(AddWeight(layout, prefix + "feed_forward.down", d_ff, d)),
-        down_bias(layout.Add(prefix + "feed_forward.down_bias", {d}, kZeros)),
+        up(AddHaikuLayer(layout, prefix + "feed_forward.up", d, d_ff)),
+        down(AddHaikuLayer(layout, prefix + "feed_forward.down", d_ff, d)),
         feed_forward_norm(layout, prefix + "feed_forward.norm", d) {}
 
   ParameterId query, key, value, output;
   ResidualNorm attention_norm;
-  ParameterId up, up_bias, down, down_bias;
+  LinearLayer up, down;
   ResidualNorm feed_forward_norm;
 };
 
@@ -72,8 +68,7 @@ class Encoder : public Network {
     for (int64_t b = 0; b < parts.parameters.Int("blocks"); ++b) {
       blocks_.emplace_back(parts.layout, absl::StrCat("blocks.", b, "."), d_model_, d_ff);
     }
-    output_ = AddWeight(parts.layout, "output", d_model_, parts.shape.output_columns);
-    output_bias_ = parts.layout.Add("output_bias", {parts.shape.output_columns}, kZeros);
+    output_ = AddHaikuLayer(parts.layout, "output", d_model_, parts.shape.output_columns);
     if (parts.parameters.String("attention") == "geometric") {
       for (size_t b = 0; b < blocks_.size(); ++b) {
         geometric_.emplace_back(parts.layout, absl::StrCat("blocks.", b, ".attention."), heads_,
@@ -110,15 +105,14 @@ class Encoder : public Network {
       const at::Tensor& of_block = draws[draws.size() == 1 ? 0 : b];
       const at::Tensor mixed = Attention(parameters, b, of_block, h, capture);
       h = ids.attention_norm(parameters, h.features, Drop(mixed, site, dropout), capture);
-      const at::Tensor forward = FeedForward(h.operand, {.up = parameters[ids.up],
-                                                         .up_bias = parameters[ids.up_bias],
-                                                         .down = parameters[ids.down],
-                                                         .down_bias = parameters[ids.down_bias]});
+      const at::Tensor forward = FeedForward(h.operand, {.up = parameters[ids.up.weight],
+                                                         .up_bias = parameters[*ids.up.bias],
+                                                         .down = parameters[ids.down.weight],
+                                                         .down_bias = parameters[*ids.down.bias]});
       h = ids.feed_forward_norm(parameters, h.features, Drop(forward, site + 1, dropout), capture);
       if (capture != nullptr) capture->depths.push_back(h.features);
     }
-    return Linear(h.features.narrow(2, n - output_length, output_length), parameters[output_],
-                  parameters[output_bias_]);
+    return output_(parameters, h.features.narrow(2, n - output_length, output_length));
   }
 
   bool HoldsLogits(const at::Tensor& sample) const override {
@@ -168,8 +162,7 @@ class Encoder : public Network {
   std::vector<BlockIds> blocks_;
   // Empty unless attention is geometric.
   std::vector<GeometricIds> geometric_;
-  ParameterId output_ = 0;
-  ParameterId output_bias_ = 0;
+  LinearLayer output_;
   std::unique_ptr<Encoding> encoding_;
 };
 

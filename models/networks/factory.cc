@@ -82,14 +82,10 @@ absl::StatusOr<std::unique_ptr<Network>> CreateNetwork(
 absl::StatusOr<std::unique_ptr<LanguageModel>> CreateLanguageModel(
     absl::string_view name, const catalogue::Parameters& parameters,
     absl::string_view encoding_name, const catalogue::Parameters& encoding_parameters,
-    const LanguageModelShape& shape, ParameterLayout& layout) {
+    const NetworkShape& shape, ParameterLayout& layout) {
   return Create<LanguageModel>(NetworkEntries().subspan(std::size(kCreateNetwork)),
                                kCreateLanguageModel, name, parameters, encoding_name,
-                               encoding_parameters,
-                               {.input_columns = shape.vocabulary,
-                                .output_columns = shape.vocabulary,
-                                .longest_sequence = shape.longest_sequence},
-                               layout);
+                               encoding_parameters, shape, layout);
 }
 
 }  // namespace lengthwise::models

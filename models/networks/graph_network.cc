@@ -148,9 +148,7 @@ class GraphNetwork : public Network {
   at::Tensor Attend(const ParameterSet& parameters, const GraphBlock& block, const at::Tensor& h,
                     Capture* capture) const {
     // [P, B, H, n, dh]
-    const at::Tensor messages = Linear(h, parameters[block.weight])
-                                    .unflatten(3, {heads_, h.size(3) / heads_})
-                                    .transpose(2, 3);
+    const at::Tensor messages = SplitHeads(Linear(h, parameters[block.weight]), heads_);
     const at::Tensor asking = Product(messages, parameters[*block.source].unsqueeze(1));
     const at::Tensor asked = Product(messages, parameters[*block.target].unsqueeze(1));
     const at::Tensor weights =

@@ -67,11 +67,8 @@ class LanguageModel {
                              const at::Tensor& positions, const DropoutNumbers* dropout,
                              Capture* capture) const = 0;
 
-  // Returns an empty cache for `sequences` sequences of at most T tokens, T being the length of
-  // `positions`.
-  virtual std::unique_ptr<DecodingCache> StartDecoding(const ParameterSet& parameters,
-                                                       int64_t sequences,
-                                                       const at::Tensor& positions) const = 0;
+  // Returns an empty cache for sequences of at most T tokens, T being the length of `positions`.
+  virtual std::unique_ptr<DecodingCache> StartDecoding(const at::Tensor& positions) const = 0;
 
   // Appends `tokens`, int64 [P, B, k], to each sequence and returns the logits of the token after
   // the last one, [P, B, V]. Not differentiable. If prompts attend to themselves in both
@@ -82,18 +79,11 @@ class LanguageModel {
                             DecodingCache& cache) const = 0;
 };
 
-struct LanguageModelShape {
-  // V, tokens in the vocabulary.
-  int64_t vocabulary = 0;
-  // Most tokens of any example in training or evaluation.
-  int64_t longest_sequence = 0;
-};
-
-// CreateNetwork for networks that learn tasks::TaskKind::kText.
+// CreateNetwork for networks that learn tasks::TaskKind::kText. Both columns of `shape` are V.
 absl::StatusOr<std::unique_ptr<LanguageModel>> CreateLanguageModel(
     absl::string_view name, const catalogue::Parameters& parameters,
     absl::string_view encoding_name, const catalogue::Parameters& encoding_parameters,
-    const LanguageModelShape& shape, ParameterLayout& layout);
+    const NetworkShape& shape, ParameterLayout& layout);
 
 // WithBfloat16Products for networks that continue text.
 std::unique_ptr<LanguageModel> WithBfloat16Products(std::unique_ptr<LanguageModel> inner);

@@ -52,7 +52,8 @@ class Decoder {
     const catalogue::Parameters options = Resolved(EncodingEntries(), encoding.name, given);
     auto model = CreateLanguageModel(
         "causal_decoder", Sized(kBlocks, 16, 2, network), encoding.name, options,
-        {.vocabulary = kVocabulary, .longest_sequence = kLongest}, layout_);
+        {.input_columns = kVocabulary, .output_columns = kVocabulary, .longest_sequence = kLongest},
+        layout_);
     EXPECT_TRUE(model.ok()) << model.status();
     model_ = *std::move(model);
     arena_ = std::make_unique<ParameterArena>(layout_, static_cast<int64_t>(seeds.size()), dtype,
@@ -152,8 +153,7 @@ TEST_P(LanguageModelTest, DecodingMatchesTrainingForWholePrompts) {
   EXPECT_LT(LargestDifference(fused.Forward(sequences, nullptr, kPrompt).to(at::kDouble), expected),
             1e-4);
   for (const Decoder* decoder : {&fused, &plain}) {
-    const auto cache =
-        decoder->model().StartDecoding(decoder->parameters(), 3, decoder->positions());
+    const auto cache = decoder->model().StartDecoding(decoder->positions());
     int64_t seen = 0;
     for (const int64_t count : {kPrompt, int64_t{1}, int64_t{1}, int64_t{2}}) {
       const at::Tensor logits =
@@ -306,7 +306,7 @@ TEST_P(LanguageModelTest, SequencesMayHaveTheirOwnPositions) {
     // The positions of a token are written just before it.
     const at::Tensor known = at::stack({decoder.positions(), other.positions()}, 2);
     const at::Tensor written = at::zeros_like(known);
-    const auto cache = decoder.model().StartDecoding(decoder.parameters(), 2, written);
+    const auto cache = decoder.model().StartDecoding(written);
     int64_t seen = 0;
     for (const int64_t count : {3, 1, 1, 1}) {
       written.narrow(3, seen, count).copy_(known.narrow(3, seen, count));
@@ -325,8 +325,7 @@ using Chunks = std::vector<int64_t>;
 // Logits of Decode after each chunk of sequences [P, B, n]: [P, B, chunks, V].
 at::Tensor Decoded(const Decoder& decoder, const at::Tensor& sequences, const Chunks& chunks) {
   const ParameterSet parameters = decoder.parameters();
-  const auto cache =
-      decoder.model().StartDecoding(parameters, sequences.size(1), decoder.positions());
+  const auto cache = decoder.model().StartDecoding(decoder.positions());
   std::vector<at::Tensor> logits;
   int64_t seen = 0;
   for (const int64_t count : chunks) {
@@ -559,7 +558,8 @@ TEST(CreateLanguageModelTest, EachNetworkIsListedByItsTaskKinds) {
     ParameterLayout layout, other_layout;
     const absl::Status model =
         CreateLanguageModel(entry->name, parameters, "none", none,
-                            {.vocabulary = 4, .longest_sequence = 10}, layout)
+                            {.input_columns = 4, .output_columns = 4, .longest_sequence = 10},
+                            layout)
             .status();
     EXPECT_EQ(absl::IsNotFound(model), !text) << entry->name << ": " << model;
     const absl::Status network =
@@ -573,7 +573,7 @@ TEST(CreateLanguageModelTest, EachNetworkIsListedByItsTaskKinds) {
 
 TEST(CreateLanguageModelTest, RefusesInvalidCombinations) {
   ParameterLayout layout;
-  const LanguageModelShape shape = {.vocabulary = 4, .longest_sequence = 3000};
+  const NetworkShape shape = {.input_columns = 4, .output_columns = 4, .longest_sequence = 3000};
   EXPECT_EQ(CreateLanguageModel("causal_encoder", {}, "none", {}, shape, layout).status().code(),
             absl::StatusCode::kNotFound);
   EXPECT_EQ(CreateLanguageModel("encoder", {}, "none", {}, shape, layout).status().code(),

@@ -13,7 +13,6 @@
 // multi-head attention, or as linear layers, as in modules of one's own. The encoding's
 // parameters come after the network's own, so that models with different encodings start from the
 // same network weights.
-#include <cmath>
 #include <optional>
 #include <string>
 #include <vector>
@@ -33,8 +32,6 @@
 namespace lengthwise::models {
 namespace {
 
-constexpr Initializer kZeroBiases = {.kind = Initializer::Kind::kZeros};
-
 struct LayerwiseBlock {
   LayerwiseBlock(ParameterLayout& layout, const std::string& prefix,
                  const catalogue::Parameters& parameters, int64_t d, int64_t d_ff)
@@ -49,12 +46,11 @@ struct LayerwiseBlock {
   static LinearLayer AddInputs(ParameterLayout& layout, const std::string& prefix,
                                const catalogue::Parameters& parameters, int64_t d) {
     const bool linear = parameters.String("attention_initial") == "linear";
-    const Initializer uniform = Uniform(1 / std::sqrt(static_cast<double>(d)));
+    const Initializer uniform = TorchLinear(d), zeros = {.kind = Initializer::Kind::kZeros};
     LinearLayer ids{.weight = layout.Add(prefix + "attention.inputs", {d, 3 * d},
                                          linear ? uniform : Xavier(d, 3 * d))};
     if (parameters.String("attention_biases") != "none") {
-      ids.bias =
-          layout.Add(prefix + "attention.inputs_bias", {3 * d}, linear ? uniform : kZeroBiases);
+      ids.bias = layout.Add(prefix + "attention.inputs_bias", {3 * d}, linear ? uniform : zeros);
     }
     return ids;
   }
@@ -62,10 +58,10 @@ struct LayerwiseBlock {
   static std::optional<LinearLayer> AddOutput(ParameterLayout& layout, const std::string& prefix,
                                               const catalogue::Parameters& parameters, int64_t d) {
     if (!parameters.Bool("output_projection")) return std::nullopt;
-    LinearLayer ids{.weight = layout.Add(prefix + "attention.output", {d, d},
-                                         Uniform(1 / std::sqrt(static_cast<double>(d))))};
+    LinearLayer ids{.weight = layout.Add(prefix + "attention.output", {d, d}, TorchLinear(d))};
     if (parameters.String("attention_biases") == "all") {
-      ids.bias = layout.Add(prefix + "attention.output_bias", {d}, kZeroBiases);
+      ids.bias =
+          layout.Add(prefix + "attention.output_bias", {d}, {.kind = Initializer::Kind::kZeros});
     }
     return ids;
   }

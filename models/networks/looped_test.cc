@@ -50,8 +50,10 @@ class Tried {
     const catalogue::Parameters parameters = Resolved(NetworkEntries(), name, given);
     const catalogue::Parameters options = Resolved(EncodingEntries(), encoding, {});
     if (absl::EndsWith(name, "decoder")) {
-      model_ = CreateLanguageModel(name, parameters, encoding, options,
-                                   {.vocabulary = kTokens, .longest_sequence = 20}, layout_)
+      model_ = CreateLanguageModel(
+                   name, parameters, encoding, options,
+                   {.input_columns = kTokens, .output_columns = kTokens, .longest_sequence = 20},
+                   layout_)
                    .value();
     } else {
       network_ = CreateNetwork(name, parameters, encoding, options,
@@ -247,8 +249,8 @@ TEST(LoopedDecoderTest, DecodingMatchesForward) {
     const Tried decoder("looped_decoder", Looped(2, 1, 0.5, true), encoding);
     const at::Tensor tokens = Tokens(1, 3, 7 + kAnswers);
     const at::Tensor expected = decoder.Logits(tokens).unflatten(1, {3, 7 + kAnswers});
-    const auto cache = decoder.model().StartDecoding(
-        decoder.parameters(), 3, at::arange(7 + kAnswers, at::kLong).view({1, 1, -1}));
+    const auto cache =
+        decoder.model().StartDecoding(at::arange(7 + kAnswers, at::kLong).view({1, 1, -1}));
     int64_t seen = 0;
     for (const int64_t count : {7, 1, 1}) {
       const at::Tensor logits =

@@ -10,17 +10,14 @@
 
 namespace lengthwise::models {
 
-Initializer Uniform(double bound) { return {.kind = Initializer::Kind::kUniform, .value = bound}; }
-
 Initializer Xavier(int64_t fan_in, int64_t fan_out) {
-  return Uniform(std::sqrt(6 / static_cast<double>(fan_in + fan_out)));
+  return {.kind = Initializer::Kind::kUniform,
+          .value = std::sqrt(6 / static_cast<double>(fan_in + fan_out))};
 }
 
 ParameterId AddWeight(ParameterLayout& layout, const std::string& name, int64_t fan_in,
                       int64_t fan_out) {
-  return layout.Add(name, {fan_in, fan_out},
-                    {.kind = Initializer::Kind::kTruncatedNormal,
-                     .stddev = 1 / std::sqrt(static_cast<double>(fan_in))});
+  return layout.Add(name, {fan_in, fan_out}, HaikuLinear(fan_in));
 }
 
 int64_t FeedForwardFeatures(const catalogue::Parameters& parameters, int64_t d_model) {
@@ -36,15 +33,19 @@ at::Tensor LinearLayer::operator()(const ParameterSet& parameters,
 
 LinearLayer AddLinearLayer(ParameterLayout& layout, const std::string& name, int64_t fan_in,
                            int64_t fan_out) {
-  const Initializer uniform = Uniform(1 / std::sqrt(static_cast<double>(fan_in)));
-  const ParameterId weight = layout.Add(name, {fan_in, fan_out}, uniform);
-  return {weight, layout.Add(name + "_bias", {fan_out}, uniform)};
+  const ParameterId weight = layout.Add(name, {fan_in, fan_out}, TorchLinear(fan_in));
+  return {weight, layout.Add(name + "_bias", {fan_out}, TorchLinear(fan_in))};
 }
 
 LinearLayer AddLinearLayer(ParameterLayout& layout, const std::string& name, int64_t fan_in,
                            int64_t fan_out, const Initializer& weight) {
   const ParameterId id = layout.Add(name, {fan_in, fan_out}, weight);
   return {id, layout.Add(name + "_bias", {fan_out}, {.kind = Initializer::Kind::kZeros})};
+}
+
+LinearLayer AddHaikuLayer(ParameterLayout& layout, const std::string& name, int64_t fan_in,
+                          int64_t fan_out) {
+  return AddLinearLayer(layout, name, fan_in, fan_out, HaikuLinear(fan_in));
 }
 
 NumberEmbedding::NumberEmbedding(const NetworkShape& shape, int64_t vector_size, int64_t d_model,

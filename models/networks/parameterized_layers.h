@@ -14,14 +14,10 @@
 
 namespace lengthwise::models {
 
-// U(-bound, bound).
-Initializer Uniform(double bound);
-
 // Xavier uniform (Glorot and Bengio 2010). The matrix may be part of one with these sizes.
 Initializer Xavier(int64_t fan_in, int64_t fan_out);
 
-// Adds a weight from a normal distribution of deviation 1 / sqrt(fan_in), truncated at two, as
-// hk.Linear of Haiku does.
+// Adds a weight that starts from HaikuLinear.
 ParameterId AddWeight(ParameterLayout& layout, const std::string& name, int64_t fan_in,
                       int64_t fan_out);
 
@@ -40,13 +36,17 @@ struct LinearLayer {
   at::Tensor operator()(const ParameterSet& parameters, const at::Tensor& features) const;
 };
 
-// Adds `name` and "<name>_bias", both uniform up to 1 / sqrt(fan_in), as torch.nn.Linear does.
+// Adds `name` and "<name>_bias", both from TorchLinear.
 LinearLayer AddLinearLayer(ParameterLayout& layout, const std::string& name, int64_t fan_in,
                            int64_t fan_out);
 
 // As above, but with the given initialisation of the weight, and a zero bias.
 LinearLayer AddLinearLayer(ParameterLayout& layout, const std::string& name, int64_t fan_in,
                            int64_t fan_out, const Initializer& weight);
+
+// As above, with a weight from HaikuLinear.
+LinearLayer AddHaikuLayer(ParameterLayout& layout, const std::string& name, int64_t fan_in,
+                          int64_t fan_out);
 
 // Input layer of networks for regression. A token that is a number is embedded with or without its
 // position's vector; any other token is a row of a table.

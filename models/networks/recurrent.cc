@@ -46,12 +46,6 @@
 namespace lengthwise::models {
 namespace {
 
-LinearLayer AddLayer(ParameterLayout& layout, const std::string& name, int64_t fan_in,
-                     int64_t fan_out) {
-  const ParameterId weight = AddWeight(layout, name, fan_in, fan_out);
-  return {weight, layout.Add(name + "_bias", {fan_out}, {.kind = Initializer::Kind::kZeros})};
-}
-
 // A memory's contents in a forward pass.
 struct Contents {
   at::Tensor reading;  // [P, B, 1, R]
@@ -129,8 +123,8 @@ class Stacks : public Lists {
   Stacks(const catalogue::Parameters& parameters, int64_t hidden, ParameterLayout& layout)
       : Lists(parameters.Int("stacks"), parameters.Int("stack_size"),
               parameters.Int("stack_cell_size")),
-        value_(AddLayer(layout, "push_value", hidden, lists_ * columns_)),
-        action_(AddLayer(layout, "stack_action", hidden, 3 * lists_)) {}
+        value_(AddHaikuLayer(layout, "push_value", hidden, lists_ * columns_)),
+        action_(AddHaikuLayer(layout, "stack_action", hidden, 3 * lists_)) {}
 
  private:
   at::Tensor Value(const ParameterSet& parameters, const at::Tensor& h) const override {
@@ -163,11 +157,12 @@ class Tapes : public Lists {
     sizes.push_back(lists_ * columns_);
     int64_t inputs = hidden;
     for (const int64_t size : sizes) {
-      write_.push_back(AddLayer(layout, absl::StrCat("write_mlp_", write_.size()), inputs, size));
+      write_.push_back(
+          AddHaikuLayer(layout, absl::StrCat("write_mlp_", write_.size()), inputs, size));
       inputs = size;
     }
     for (int64_t k = 0; k < lists_; ++k) {
-      actions_.push_back(AddLayer(layout, absl::StrCat("tape_action_", k), hidden, 5));
+      actions_.push_back(AddHaikuLayer(layout, absl::StrCat("tape_action_", k), hidden, 5));
     }
   }
 
@@ -217,7 +212,7 @@ class NondeterministicStack : public Memory {
         symbols_(parameters.Int("stack_symbols")),
         pairs_(states_ * symbols_),
         reads_states_(parameters.Bool("read_states")),
-        action_(AddLayer(layout, "stack_action", hidden, pairs_ * (2 * pairs_ + states_))) {}
+        action_(AddHaikuLayer(layout, "stack_action", hidden, pairs_ * (2 * pairs_ + states_))) {}
 
   int64_t reading_size() const override { return reads_states_ ? pairs_ : symbols_; }
   bool HoldsPairs() const override { return true; }
@@ -300,12 +295,12 @@ class RecurrentNetwork : public Network {
         memory_(std::move(memory)) {
     const int64_t inputs = columns_ + memory_->reading_size();
     if (is_lstm) {
-      input_ = AddLayer(parts.layout, "cell_gates", inputs + hidden_, 4 * hidden_);
+      input_ = AddHaikuLayer(parts.layout, "cell_gates", inputs + hidden_, 4 * hidden_);
     } else {
-      input_ = AddLayer(parts.layout, "cell_input", inputs, hidden_);
-      recurrent_ = AddLayer(parts.layout, "cell_hidden", hidden_, hidden_);
+      input_ = AddHaikuLayer(parts.layout, "cell_input", inputs, hidden_);
+      recurrent_ = AddHaikuLayer(parts.layout, "cell_hidden", hidden_, hidden_);
     }
-    output_ = AddLayer(parts.layout, "output", hidden_, parts.shape.output_columns);
+    output_ = AddHaikuLayer(parts.layout, "output", hidden_, parts.shape.output_columns);
   }
 
   at::Tensor Forward(const ParameterSet& parameters, const NetworkInput& input,

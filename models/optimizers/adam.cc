@@ -24,13 +24,6 @@ struct WeightDecay {
   bool matrices_alone = false;
 };
 
-// True if the decay applies to this parameter.
-bool Decays(const WeightDecay& decay, const ParameterLayout::Slot& slot) {
-  if (!slot.trained) return false;
-  return !decay.matrices_alone ||
-         (slot.shape.size() >= 2 && !absl::StrContains(slot.name, "encoding."));
-}
-
 // Subtracts rate * decay of the parameters [count, N]. `rates` is [count].
 void Decay(const ParameterLayout& layout, const WeightDecay& decay, const at::Tensor& rates,
            at::Tensor parameters) {
@@ -38,7 +31,9 @@ void Decay(const ParameterLayout& layout, const WeightDecay& decay, const at::Te
   const at::Tensor kept =
       rates.mul(-decay.rate).add(1).to(parameters.options()).unsqueeze(1);  // [count, 1]
   for (const ParameterLayout::Slot& slot : layout.slots()) {
-    if (Decays(decay, slot)) parameters.narrow(1, slot.offset, slot.size).mul_(kept);
+    const bool is_matrix = slot.shape.size() >= 2 && !absl::StrContains(slot.name, "encoding.");
+    if (!slot.trained || (decay.matrices_alone && !is_matrix)) continue;
+    parameters.narrow(1, slot.offset, slot.size).mul_(kept);
   }
 }
 

@@ -8,27 +8,6 @@
 #include "absl/types/span.h"
 
 namespace lengthwise::models {
-namespace {
-
-// Lengths of a row's consecutive parts: each parameter, followed by its padding, if any.
-struct Parts {
-  explicit Parts(const ParameterLayout& layout) {
-    int64_t end = 0;
-    for (const ParameterLayout::Slot& slot : layout.slots()) {
-      if (slot.offset > end) lengths.push_back(slot.offset - end);
-      slot_parts.push_back(lengths.size());
-      lengths.push_back(slot.size);
-      end = slot.offset + slot.size;
-    }
-    if (layout.row_size() > end) lengths.push_back(layout.row_size() - end);
-  }
-
-  std::vector<int64_t> lengths;
-  // Index in `lengths` of each parameter.
-  std::vector<size_t> slot_parts;
-};
-
-}  // namespace
 
 ParameterSet ParameterSet::Replaced(std::vector<at::Tensor> tensors) const {
   ParameterSet set;
@@ -67,15 +46,25 @@ ParameterSet ParameterArena::Members(int64_t first, int64_t count) const {
       at::Tensor(parameters_.narrow(0, first, count).variable_data()).set_requires_grad(true);
   rows.mutable_grad() = gradients_.narrow(0, first, count);
 
-  const Parts parts(layout_);
-  const std::vector<at::Tensor> tensors = rows.split_with_sizes(parts.lengths, 1);
+  // Of a row's consecutive parts: each parameter, followed by its padding, if any.
+  std::vector<int64_t> lengths;
+  std::vector<size_t> parts;  // index in `lengths` of each parameter
+  int64_t end = 0;
+  for (const ParameterLayout::Slot& slot : layout_.slots()) {
+    if (slot.offset > end) lengths.push_back(slot.offset - end);
+    parts.push_back(lengths.size());
+    lengths.push_back(slot.size);
+    end = slot.offset + slot.size;
+  }
+  if (layout_.row_size() > end) lengths.push_back(layout_.row_size() - end);
+  const std::vector<at::Tensor> tensors = rows.split_with_sizes(lengths, 1);
   ParameterSet set;
   set.tensors_.reserve(layout_.slots().size());
   for (size_t i = 0; i < layout_.slots().size(); ++i) {
     std::vector<int64_t> shape = {count};
     const std::vector<int64_t>& slot_shape = layout_.slots()[i].shape;
     shape.insert(shape.end(), slot_shape.begin(), slot_shape.end());
-    set.tensors_.push_back(tensors[parts.slot_parts[i]].view(shape));
+    set.tensors_.push_back(tensors[parts[i]].view(shape));
   }
   return set;
 }

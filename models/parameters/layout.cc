@@ -43,6 +43,15 @@ double Draw(const Initializer& initializer, random::Stream& stream) {
 
 }  // namespace
 
+Initializer HaikuLinear(int64_t fan_in) {
+  return {.kind = Initializer::Kind::kTruncatedNormal,
+          .stddev = 1 / std::sqrt(static_cast<double>(fan_in))};
+}
+
+Initializer TorchLinear(int64_t fan_in) {
+  return {.kind = Initializer::Kind::kUniform, .value = 1 / std::sqrt(static_cast<double>(fan_in))};
+}
+
 ParameterId ParameterLayout::Add(std::string name, std::vector<int64_t> shape,
                                  Initializer initializer, bool trained) {
   const int64_t size = std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());

@@ -28,6 +28,12 @@ struct Initializer {
   std::vector<double> values = {};
 };
 
+// How layers with `fan_in` inputs start. HaikuLinear: weights as hk.Linear of Haiku, from a normal
+// distribution of deviation 1 / sqrt(fan_in), truncated at two. TorchLinear: weights and biases as
+// torch.nn.Linear, uniform up to 1 / sqrt(fan_in).
+Initializer HaikuLinear(int64_t fan_in);
+Initializer TorchLinear(int64_t fan_in);
+
 // Index of a parameter in its layout.
 using ParameterId = int;
 

@@ -260,7 +260,7 @@ at::Tensor PythonLanguageModel::Forward(const ParameterSet& parameters,
 }
 
 std::unique_ptr<DecodingCache> PythonLanguageModel::StartDecoding(
-    const ParameterSet& /*parameters*/, int64_t /*sequences*/, const at::Tensor& positions) const {
+    const at::Tensor& positions) const {
   auto seen = std::make_unique<SeenTokens>();
   seen->positions = positions;
   return seen;

@@ -115,8 +115,7 @@ class PythonLanguageModel : public LanguageModel {
   at::Tensor Forward(const ParameterSet& parameters, const ExampleGroups& examples,
                      const at::Tensor& positions, const DropoutNumbers* dropout,
                      Capture* capture) const override;
-  std::unique_ptr<DecodingCache> StartDecoding(const ParameterSet& parameters, int64_t sequences,
-                                               const at::Tensor& positions) const override;
+  std::unique_ptr<DecodingCache> StartDecoding(const at::Tensor& positions) const override;
   at::Tensor Decode(const ParameterSet& parameters, const at::Tensor& tokens,
                     DecodingCache& cache) const override;
 

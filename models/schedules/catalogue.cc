@@ -22,14 +22,9 @@ absl::Status Schedule::Restore(absl::string_view state) {
 
 namespace {
 
-class Constant : public Schedule {
- public:
-  double Factor(int64_t step) const override { return 1; }
-};
-
 std::unique_ptr<Schedule> CreateConstant(const catalogue::Parameters& parameters,
                                          const ScheduleContext& context) {
-  return std::make_unique<Constant>();
+  return std::make_unique<Schedule>();
 }
 
 }  // namespace

@@ -30,8 +30,8 @@ class Schedule {
   virtual ~Schedule() = default;
 
   // Factor for the update of step `step`, from 1. All earlier losses must have been observed, up to
-  // the last step for which AwaitsLoss is true.
-  virtual double Factor(int64_t step) const = 0;
+  // the last step for which AwaitsLoss is true. The base class is the constant schedule.
+  virtual double Factor(int64_t step) const { return 1; }
 
   // Returns true if the loss of `step` may change the next step's factor.
   virtual bool AwaitsLoss(int64_t step) const { return false; }

@@ -41,9 +41,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       Must(operand < i, "operands precede their results");
     }
   }
-  const models::FormulaDomain domain = {
-      .heads = 2, .layers = 2, .d_model = 8, .shortest = 1, .longest = 9, .operations = 20'000};
-  models::CheckFormulaValues(definition, domain, "e", problems);
+  models::CheckFormulaValues(definition,
+                             {.d_model = 8,
+                              .heads = 2,
+                              .blocks = 2,
+                              .longest_sequence = 9,
+                              .shortest_sequence = 1,
+                              .operations = 20'000},
+                             models::PositionPolicy({}), "e", problems);
   if (problems.empty() && definition.logits) {
     models::FormulaEvaluator evaluator(*definition.logits, definition.parameters);
     Must(std::isfinite(evaluator.At(std::vector<double>{0, 8, 1, 2, 9}, 1, 1)),

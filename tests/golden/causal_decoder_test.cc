@@ -104,7 +104,7 @@ TEST(CausalDecoderSizesTest, MatchThePaper) {
     const auto model = models::CreateLanguageModel(
         "causal_decoder", catalogue::Resolved(models::NetworkEntries(), "causal_decoder", given),
         "none", catalogue::Resolved(models::EncodingEntries(), "none", {}),
-        {.vocabulary = 116, .longest_sequence = 2048}, layout);
+        {.input_columns = 116, .output_columns = 116, .longest_sequence = 2048}, layout);
     ASSERT_TRUE(model.ok()) << model.status();
     int64_t gains = 0, blocks = 0, rest = 0;
     for (const auto& slot : layout.slots()) {

@@ -162,8 +162,7 @@ std::optional<std::vector<std::vector<int32_t>>> LanguageEvaluator::AnswerTogeth
   };
   std::vector<std::vector<int32_t>> answers(questions.size());
   size_t unfinished = questions.size();
-  const std::unique_ptr<models::DecodingCache> cache =
-      model_.StartDecoding(parameters, count, positions);
+  const std::unique_ptr<models::DecodingCache> cache = model_.StartDecoding(positions);
   // The last token that fits is written but never fed back to the model.
   for (int64_t seen = 0; unfinished > 0 && seen + 1 < room;) {
     if (!keep_going()) return std::nullopt;

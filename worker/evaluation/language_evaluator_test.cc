@@ -60,18 +60,16 @@ class ScriptedModel : public models::LanguageModel {
     // All tokens are equally likely.
     return at::zeros({1, examples.tokens.size(1), vocabulary_});
   }
-  std::unique_ptr<models::DecodingCache> StartDecoding(const models::ParameterSet&,
-                                                       int64_t sequences,
-                                                       const at::Tensor&) const override {
-    auto seen = std::make_unique<Seen>();
-    seen->texts.resize(static_cast<size_t>(sequences));
-    return seen;
+  std::unique_ptr<models::DecodingCache> StartDecoding(const at::Tensor&) const override {
+    return std::make_unique<Seen>();
   }
   at::Tensor Decode(const models::ParameterSet&, const at::Tensor& tokens,
                     models::DecodingCache& cache) const override {
     at::Tensor logits = at::zeros({1, tokens.size(1), vocabulary_});
+    std::vector<std::vector<int32_t>>& texts_seen = static_cast<Seen&>(cache).texts;
+    texts_seen.resize(static_cast<size_t>(tokens.size(1)));
     for (int64_t b = 0; b < tokens.size(1); ++b) {
-      std::vector<int32_t>& seen = static_cast<Seen&>(cache).texts[static_cast<size_t>(b)];
+      std::vector<int32_t>& seen = texts_seen[static_cast<size_t>(b)];
       for (int64_t i = 0; i < tokens.size(2); ++i) {
         seen.push_back(
             static_cast<int32_t>(tokens.select(0, 0).select(0, b).select(0, i).item<int64_t>()));
@@ -113,7 +111,8 @@ class LanguageEvaluatorTest : public testing::Test {
     }
     EXPECT_TRUE(problems.empty());
     model_ = models::CreateLanguageModel("causal_decoder", network, "rope", encoding,
-                                         {.vocabulary = text_->task().vocabulary(),
+                                         {.input_columns = text_->task().vocabulary(),
+                                          .output_columns = text_->task().vocabulary(),
                                           .longest_sequence = text_->SequenceTokens(kDigits)},
                                          layout_)
                  .value();

@@ -131,26 +131,21 @@ class LanguagePackModel : public PackTraining {
 absl::StatusOr<std::unique_ptr<PackModel>> CreateLanguagePackModel(
     const Blueprint& blueprint, absl::Span<const MemberSeeds> members, const Device& device,
     Warn warn) {
+  const int64_t vocabulary = blueprint.text->task().vocabulary();
+  const models::NetworkShape shape = {.input_columns = vocabulary,
+                                      .output_columns = vocabulary,
+                                      .longest_sequence = blueprint.size.longest_sequence};
   if (blueprint.network.name == models::kPythonNetwork) {
-    const int64_t vocabulary = blueprint.text->task().vocabulary();
-    ASSIGN_OR_RETURN(PythonParts parts,
-                     CreatePythonParts(blueprint, members, device,
-                                       {.input_columns = vocabulary,
-                                        .output_columns = vocabulary,
-                                        .longest_sequence = blueprint.size.longest_sequence},
-                                       warn));
+    ASSIGN_OR_RETURN(PythonParts parts, CreatePythonParts(blueprint, members, device, shape, warn));
     return std::make_unique<LanguagePackModel>(
         blueprint, members, std::make_unique<models::PythonLanguageModel>(std::move(parts.network)),
         std::move(parts.numbers), kModuleDecodingBytes, std::move(parts.software));
   }
   auto layout = std::make_unique<models::ParameterLayout>();
-  ASSIGN_OR_RETURN(
-      std::unique_ptr<models::LanguageModel> model,
-      models::CreateLanguageModel(blueprint.network.name, blueprint.network.parameters,
-                                  blueprint.encoding.name, blueprint.encoding.parameters,
-                                  {.vocabulary = blueprint.text->task().vocabulary(),
-                                   .longest_sequence = blueprint.size.longest_sequence},
-                                  *layout));
+  ASSIGN_OR_RETURN(std::unique_ptr<models::LanguageModel> model,
+                   models::CreateLanguageModel(blueprint.network.name, blueprint.network.parameters,
+                                               blueprint.encoding.name,
+                                               blueprint.encoding.parameters, shape, *layout));
   if (blueprint.training.precision() == "bfloat16") {
     model = models::WithBfloat16Products(std::move(model));
   }

@@ -47,11 +47,12 @@ Expected OneByOne(const Blueprint& blueprint, int64_t step) {
   models::ParameterLayout layout;
   const tasks::TextTask& task = blueprint.text->task();
   const auto model =
-      models::CreateLanguageModel(
-          blueprint.network.name, blueprint.network.parameters, blueprint.encoding.name,
-          blueprint.encoding.parameters,
-          {.vocabulary = task.vocabulary(), .longest_sequence = blueprint.size.longest_sequence},
-          layout)
+      models::CreateLanguageModel(blueprint.network.name, blueprint.network.parameters,
+                                  blueprint.encoding.name, blueprint.encoding.parameters,
+                                  {.input_columns = task.vocabulary(),
+                                   .output_columns = task.vocabulary(),
+                                   .longest_sequence = blueprint.size.longest_sequence},
+                                  layout)
           .value();
   models::ParameterArena arena(layout, 1, at::kDouble, at::kCPU);
   arena.Initialize(0, kMember.weight_seed);

@@ -469,7 +469,7 @@ struct TextModel {
 
   // Continues prompts by the likeliest tokens. Returns the logits of each, [1, B, V].
   std::vector<at::Tensor> Continue(at::Tensor next, int64_t tokens) const {
-    const auto cache = model->StartDecoding(Members(), next.size(1), positions);
+    const auto cache = model->StartDecoding(positions);
     std::vector<at::Tensor> logits;
     for (int64_t i = 0; i < tokens; ++i) {
       logits.push_back(model->Decode(Members(), next, *cache));
@@ -568,7 +568,7 @@ TEST_F(PythonNetworkTest, EachTextHasTheBiasOfItsPositions) {
                                                    .groups = {{.examples = 2, .length = 4}},
                                                    .own_positions = true},
                                                   places.flatten(2, 3), nullptr, nullptr);
-  const auto cache = text.model->StartDecoding(text.Members(), 2, places);
+  const auto cache = text.model->StartDecoding(places);
   (void)text.model->Decode(text.Members(), tokens.narrow(2, 0, 3), *cache);
   const at::Tensor next = text.model->Decode(text.Members(), tokens.narrow(2, 3, 1), *cache);
   for (int64_t i = 0; i < 2; ++i) {
@@ -605,11 +605,11 @@ TEST_F(PythonNetworkTest, TwoTextsDoNotShareACache) {
   const c10::NoGradGuard no_gradients;
   const auto prompt = [](int64_t token) { return at::full({1, 1, 2}, token, at::kLong); };
   const at::Tensor third = at::full({1, 1, 1}, 3, at::kLong);
-  const auto alone = text.model->StartDecoding(text.Members(), 1, text.positions);
+  const auto alone = text.model->StartDecoding(text.positions);
   (void)text.model->Decode(text.Members(), prompt(1), *alone);
   const at::Tensor expected = text.model->Decode(text.Members(), third, *alone);
-  const auto first = text.model->StartDecoding(text.Members(), 1, text.positions);
-  const auto second = text.model->StartDecoding(text.Members(), 1, text.positions);
+  const auto first = text.model->StartDecoding(text.positions);
+  const auto second = text.model->StartDecoding(text.positions);
   (void)text.model->Decode(text.Members(), prompt(1), *first);
   (void)text.model->Decode(text.Members(), prompt(2), *second);
   const at::Tensor ours = text.model->Decode(text.Members(), third, *first);
