@@ -8,8 +8,10 @@ The picture is made when the command has ended, or when the screen shows the tex
 """
 
 import argparse
+import codecs
 import fcntl
 import html
+import itertools
 import os
 import pty
 import re
@@ -24,7 +26,7 @@ import time
 CELL_WIDTH, CELL_HEIGHT, MARGIN, FONT_SIZE = 8.4, 18, 16, 14
 BACKGROUND, FOREGROUND = "#1d2129", "#d6dae2"
 COLOURS = {31: "#f0717b", 32: "#8fcf7d", 33: "#e5c06b", 34: "#74aef2", 35: "#cf8ee0", 36: "#63c5cf"}
-SEQUENCE = re.compile(r"\x1b\[([?0-9;]*)([A-Za-z])")
+SEQUENCE = r"\x1b\[([?0-9;]*)([A-Za-z])"
 
 
 class Screen:
@@ -47,16 +49,12 @@ class Screen:
             self.cells = self.cells[1:] + [self.blank()]
 
     def write(self, text):
-        at = 0
-        while at < len(text):
-            sequence = SEQUENCE.match(text, at)
-            if sequence:
-                self.control(*sequence.groups())
-                at = sequence.end()
-                continue
-            character = text[at]
-            at += 1
-            if character == "\r":
+        for match in re.finditer(f"{SEQUENCE}|.", text, re.DOTALL):
+            parameters, command = match.groups()
+            character = match[0]
+            if command:
+                self.control(parameters, command)
+            elif character == "\r":
                 self.column = 0
             elif character == "\n":
                 self.new_line()
@@ -88,7 +86,8 @@ def run(command, columns, rows, until, seconds):
         os.environ.update(TERM="xterm-256color", COLUMNS=str(columns))
         os.execvp(command[0], command)
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-    pending, found, deadline = b"", False, time.time() + seconds
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    pending, found, deadline = "", False, time.time() + seconds
     while time.time() < deadline:
         if not select.select([terminal], [], [], 0.2)[0]:
             continue
@@ -98,19 +97,12 @@ def run(command, columns, rows, until, seconds):
             break
         if not data:
             break
-        # A read may split an escape sequence or a UTF-8 character. Keep the incomplete end for the next read.
-        pending += data
-        whole = len(pending)
-        begun = pending.rfind(b"\x1b")
-        if begun >= 0 and not re.match(rb"\x1b\[[?0-9;]*[A-Za-z]", pending[begun:]):
-            whole = begun
-        try:
-            text = pending[:whole].decode("utf-8")
-        except UnicodeDecodeError as error:
-            whole = error.start
-            text = pending[:whole].decode("utf-8")
+        # A read may split an escape sequence, whose beginning waits for the next one.
+        pending += decoder.decode(data)
+        begun = pending.rfind("\x1b")
+        whole = begun if begun >= 0 and not re.match(SEQUENCE, pending[begun:]) else len(pending)
+        screen.write(pending[:whole])
         pending = pending[whole:]
-        screen.write(text)
         if until and re.search(until, screen.text()):
             found = True
             break
@@ -155,12 +147,9 @@ def draw(screen, prompt):
     for index, row in enumerate(rows):
         top = MARGIN + index * CELL_HEIGHT
         start = 0
-        while start < len(row):
-            end = start
-            while end < len(row) and row[end][1] == row[start][1]:
-                end += 1
-            text, style = "".join(character for character, _ in row[start:end]), row[start][1]
-            x, run_width = MARGIN + start * CELL_WIDTH, (end - start) * CELL_WIDTH
+        for style, run in itertools.groupby(row, key=lambda cell: cell[1]):
+            text = "".join(character for character, _ in run)
+            x, run_width = MARGIN + start * CELL_WIDTH, len(text) * CELL_WIDTH
             if background(style):
                 out.append(
                     f'<rect x="{x:.1f}" y="{top}" width="{run_width:.1f}" height="{CELL_HEIGHT}" fill="{background(style)}"/>'
@@ -174,7 +163,7 @@ def draw(screen, prompt):
                     f'<text x="{left:.1f}" y="{top + 13.5}" fill="{fill(style)}" textLength="{length:.1f}" '
                     f'lengthAdjust="spacingAndGlyphs"{weight}{dim}>{html.escape(word.group())}</text>'
                 )
-            start = end
+            start += len(text)
     return "\n".join(out + ["</svg>", ""])
 
 

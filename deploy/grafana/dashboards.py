@@ -23,10 +23,15 @@ DATASOURCE = model.DataSourceRef(type_val="prometheus", uid="${datasource}")
 
 
 def query(expr, legend="__auto", *, instant=False, form="time_series"):
-    """A PromQL query; `legend` names a series by its labels: "{{worker}}". `form`: time_series, table or heatmap."""
+    """A PromQL query; `legend` names series by labels: "{{worker}}". `form`: time_series, heatmap or table (instant)."""
     one = prometheus.Dataquery().datasource(DATASOURCE).editor_mode(QueryEditorMode.CODE)
     one = one.expr(" ".join(expr.split())).legend_format(legend).format(PromQueryFormat(form))
-    return one.instant() if instant else one.range()
+    return one.instant() if instant or form == "table" else one.range()
+
+
+def rate_by(label, counter, chosen):
+    """What a counter grows a second, a series for each value of a label. `chosen`: matchers of labels, such as SERVER."""
+    return query(f"sum by ({label}) (rate({counter}{{{chosen}}}{RATE}))", f"{{{{{label}}}}}")
 
 
 def _panel(panel, title, description, queries, unit, width, height):
@@ -177,16 +182,10 @@ overview = dashboard(
         ]),
         ("Experiments that run", [
             table("Trials by experiment", "Experiments with running trials. Click one to open it.",
-                  query(f'sum by (experiment) (lengthwise_experiment_trials{{{SERVER}, state="queued"}})', instant=True,
-                        form="table"),
-                  query(f'sum by (experiment) (lengthwise_experiment_trials{{{SERVER}, state="running"}})', instant=True,
-                        form="table"),
-                  query(f'sum by (experiment) (lengthwise_experiment_trials{{{SERVER}, state="succeeded"}})', instant=True,
-                        form="table"),
-                  query(f'sum by (experiment) (lengthwise_experiment_trials{{{SERVER}, state="failed"}})', instant=True,
-                        form="table"),
+                  *(query(f'sum by (experiment) (lengthwise_experiment_trials{{{SERVER}, state="{state}"}})', form="table")
+                    for state in ("queued", "running", "succeeded", "failed")),
                   query(f"sum by (experiment) (instance_experiment:lengthwise_trial_unseen_accuracy:mean"
-                        f'{{instance=~"$instance"}})', instant=True, form="table"),
+                        f'{{instance=~"$instance"}})', form="table"),
                   columns={"experiment": "experiment", "Value #A": "queued", "Value #B": "running",
                            "Value #C": "succeeded", "Value #D": "failed", "Value #E": "accuracy on unseen lengths"},
                   units={"Value #E": "percentunit"}, links={"experiment": (
@@ -198,8 +197,7 @@ overview = dashboard(
             graph("Retries, an hour", "Requeued trials, by reason (METRICS.md lists the reasons).",
                   query(f"3600 * sum by (reason) (rate(lengthwise_trial_retries_total{{{SERVER}}}{RATE}))", "{{reason}}")),
             graph("Failures, an hour", "Trials that failed permanently, by reason.",
-                  query(f"3600 * sum by (reason) (rate(lengthwise_trial_failures_total{{{SERVER}}}{RATE}))",
-                        "{{reason}}")),
+                  query(f"3600 * sum by (reason) (rate(lengthwise_trial_failures_total{{{SERVER}}}{RATE}))", "{{reason}}")),
             graph("Lease expiries, an hour", "Leases of workers that died or lost their connection.",
                   query(f"3600 * sum(rate(lengthwise_lease_expiries_total{{{SERVER}}}{RATE}))", "expiries")),
         ]),
@@ -210,15 +208,11 @@ experiment = dashboard(
     "Live view of running trials. For finished trials, use lengthwise results, plot and report.",
     [
         ("", [
-            number("Running", "Running trials of the experiment.",
-                   query(f'sum(lengthwise_experiment_trials{{{SERVER}, experiment=~"$experiment", state="running"}})')),
-            number("Queued", "Queued trials of the experiment.",
-                   query(f'sum(lengthwise_experiment_trials{{{SERVER}, experiment=~"$experiment", state="queued"}})')),
-            number("Succeeded", "Succeeded trials of the experiment.",
-                   query(f'sum(lengthwise_experiment_trials{{{SERVER}, experiment=~"$experiment", state="succeeded"}})')),
-            number("Failed", "Failed trials of the experiment.",
-                   query(f'sum(lengthwise_experiment_trials{{{SERVER}, experiment=~"$experiment", state="failed"}})'),
-                   thresholds=ERRORS),
+            *(number(state, f"{state} trials of the experiment.",
+                     query(f'sum(lengthwise_experiment_trials{{{SERVER}, experiment=~"$experiment", '
+                           f'state="{state.lower()}"}})'),
+                     thresholds=ERRORS if state == "Failed" else None)
+              for state in ("Running", "Queued", "Succeeded", "Failed")),
             number("Accuracy beyond training", "Mean over the running trials' newest evaluations.",
                    query(f"avg(lengthwise_trial_unseen_accuracy{{{TRIAL}}})"), unit="percentunit"),
             number("Longest left", "Estimated time until the last running trial ends.",
@@ -255,7 +249,7 @@ experiment = dashboard(
                  query(f'lengthwise_trial_progress_ratio{{{TRIAL}, phase="training"}}', "{{trial}}", instant=True), width=8,
                  height=10),
             table("Running trials", "Running trials and their workers.",
-                  query(f"lengthwise_trial_info{{{TRIAL}}}", instant=True, form="table"),
+                  query(f"lengthwise_trial_info{{{TRIAL}}}", form="table"),
                   columns={"experiment": "experiment", "trial": "trial", "task": "task", "network": "network",
                            "encoding": "encoding", "worker": "worker"}, width=16, height=10, sort_by="trial"),
         ]),
@@ -272,17 +266,16 @@ workers = dashboard(
     [
         ("", [
             table("Workers", "Live workers, their hardware and their current trials.",
-                  query(f"lengthwise_worker_info{{{WORKER}}}", instant=True, form="table"),
-                  query(f"sum by (worker) (lengthwise_worker_trials{{{WORKER}}})", instant=True, form="table"),
-                  query(f"sum by (worker) (lengthwise_worker_max_pack_trials{{{WORKER}}})", instant=True, form="table"),
+                  query(f"lengthwise_worker_info{{{WORKER}}}", form="table"),
+                  query(f"sum by (worker) (lengthwise_worker_trials{{{WORKER}}})", form="table"),
+                  query(f"sum by (worker) (lengthwise_worker_max_pack_trials{{{WORKER}}})", form="table"),
                   columns={"worker": "worker", "host": "host", "device": "device", "version": "version",
                            "Value #B": "trials", "Value #C": "at most"}, sort_by="worker"),
         ]),
         ("Speed", [
-            graph("Steps a second", "Training steps of packs.",
-                  query(f"sum by (worker) (rate(lengthwise_worker_steps_total{{{WORKER}}}{RATE}))", "{{worker}}")),
+            graph("Steps a second", "Training steps of packs.", rate_by("worker", "lengthwise_worker_steps_total", WORKER)),
             graph("Model steps a second", "Training steps of models: a pack's step counts once per trial.",
-                  query(f"sum by (worker) (rate(lengthwise_worker_model_steps_total{{{WORKER}}}{RATE}))", "{{worker}}")),
+                  rate_by("worker", "lengthwise_worker_model_steps_total", WORKER)),
             graph("Trials of the pack", "Trials in training or evaluation, by worker. 0 when idle.",
                   query(f"sum by (worker) (lengthwise_worker_trials{{{WORKER}}})", "{{worker}}")),
             heat_map("Step time", "Distribution of step durations over the chosen workers.",
@@ -301,12 +294,10 @@ workers = dashboard(
                   query('instance_worker:lengthwise_worker_data_wait:ratio1m{instance=~"$instance", worker=~"$worker"}',
                         "{{worker}}"), unit="percentunit"),
             graph("Evaluating", "Share of time spent in evaluations.",
-                  query(f"sum by (worker) (rate(lengthwise_worker_evaluation_seconds_total{{{WORKER}}}{RATE}))",
-                        "{{worker}}"), unit="percentunit"),
+                  rate_by("worker", "lengthwise_worker_evaluation_seconds_total", WORKER), unit="percentunit"),
             graph("Making checkpoints", "Share of time in which training pauses for checkpoints. Above 5 %, write fewer "
                   "(training.checkpoint_every_seconds).",
-                  query(f"sum by (worker) (rate(lengthwise_worker_checkpoint_seconds_total{{{WORKER}}}{RATE}))",
-                        "{{worker}}"), unit="percentunit"),
+                  rate_by("worker", "lengthwise_worker_checkpoint_seconds_total", WORKER), unit="percentunit"),
         ]),
         ("GPU", [
             graph("GPU utilization", "Share of the driver's sample period in which a kernel ran. Empty without GPUs.",
@@ -322,8 +313,7 @@ workers = dashboard(
             graph("Unsent bytes", "Unsent events and checkpoints. If it grows, the server or the network is slow.",
                   query(f"lengthwise_worker_unsent_bytes{{{WORKER}}}", "{{worker}}"), unit="bytes"),
             graph("Checkpoint bytes a second", "Checkpoint bytes uploaded to the server.",
-                  query(f"sum by (worker) (rate(lengthwise_worker_checkpoint_bytes_total{{{WORKER}}}{RATE}))",
-                        "{{worker}}"), unit="Bps"),
+                  rate_by("worker", "lengthwise_worker_checkpoint_bytes_total", WORKER), unit="Bps"),
         ]),
     ],
     variables=[variable("worker", "Worker", f"label_values(lengthwise_worker_info{{{SERVER}}}, worker)", several=True)])
@@ -376,11 +366,9 @@ service = dashboard(
         ]),
         ("Calls", [
             graph("Calls a second", "Calls by method. Streams count when they end.",
-                  query(f"sum by (method) (rate(lengthwise_rpc_seconds_count{{{SERVER}}}{RATE}))", "{{method}}"),
-                  unit="reqps", width=12, stacked=True),
+                  rate_by("method", "lengthwise_rpc_seconds_count", SERVER), unit="reqps", width=12, stacked=True),
             graph("Calls a second by code", "Calls by status code.",
-                  query(f"sum by (code) (rate(lengthwise_rpc_seconds_count{{{SERVER}}}{RATE}))", "{{code}}"), unit="reqps",
-                  width=12, logarithmic=True),
+                  rate_by("code", "lengthwise_rpc_seconds_count", SERVER), unit="reqps", width=12, logarithmic=True),
             graph("Latency, 99th percentile", "Latency by method over five minutes. Excludes streams and waits for a lease.",
                   query('instance_method:lengthwise_rpc_seconds:p99_5m{instance=~"$instance"}', "{{method}}"), unit="s",
                   width=12),
@@ -394,8 +382,7 @@ service = dashboard(
         ]),
         ("Scheduler and process", [
             graph("Decisions a second", "Scheduler decisions, by kind.",
-                  query(f"sum by (decision) (rate(lengthwise_decisions_total{{{SERVER}}}{RATE}))", "{{decision}}"),
-                  unit="ops"),
+                  rate_by("decision", "lengthwise_decisions_total", SERVER), unit="ops"),
             graph("Mean pack size", "Trials per running pack.",
                   query(f"avg by (instance) (lengthwise_worker_trials{{{SERVER}}} > 0)", "{{instance}}")),
             graph("CPU", "CPU cores in use. Near 1, the server's single command-loop thread may be the bottleneck.",
@@ -405,7 +392,7 @@ service = dashboard(
             graph("File descriptors", "Open file descriptors as a share of the limit.",
                   query(f"process_open_fds{{{SERVER}}} / process_max_fds{{{SERVER}}}", "{{instance}}"), unit="percentunit"),
             table("Builds", "Running builds.",
-                  query(f"lengthwise_build_info{{{SERVER}}}", instant=True, form="table"),
+                  query(f"lengthwise_build_info{{{SERVER}}}", form="table"),
                   columns={"instance": "instance", "program": "program", "version": "version", "revision": "revision"},
                   width=8),
         ]),

@@ -309,12 +309,6 @@ def stars(raw: Sequence[Row], cells: Sequence[Cell]) -> str:
     )
 
 
-def estimates_of(cells: Sequence[Cell]) -> str:
-    """How far the estimates would have been from what was measured."""
-    errors = [100 * (cell.median * cell.redraw / cell.median_on_others - 1) for cell in cells if cell.measured_on_others]
-    return f"There the estimates would have been off by {min(errors):+.1f} to {max(errors):+.1f} %."
-
-
 def others_text(cells: Sequence[Cell]) -> str:
     """What was measured on other vectors and what is an estimate, and how far sorting is from the print on these."""
     raw = filed.read_filed(OTHERS.file)
@@ -325,10 +319,11 @@ def others_text(cells: Sequence[Cell]) -> str:
     lines = ["Values with ≈ are such estimates: the models of these runs are not kept."]
     if graphs:
         file = f"results/{OTHERS.file.name}"
+        off = [100 * (cell.median * cell.redraw / cell.median_on_others - 1) for cell in sorting if cell.measured_on_others]
         lines[0] += (
             f" Sorting with {filed.span(graphs, ' and with ')} was trained again, {RUNS} runs each, and tested on 100,000 other vectors:"
             f" values without ≈ are their medians ([{file}]({file}); {filed.hours_of(trials)}, ended {filed.days(raw)}."
-            f" {filed.machines(raw)[:-1]}). {estimates_of(sorting)}"
+            f" {filed.machines(raw)[:-1]}). There the estimates would have been off by {min(off):+.1f} to {max(off):+.1f} %."
         )
     if missing:
         lines[0] += (

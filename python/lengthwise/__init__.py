@@ -10,7 +10,7 @@
 """
 from __future__ import annotations
 
-import importlib
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 from lengthwise.version import __version__ as __version__
@@ -58,8 +58,7 @@ def __getattr__(name: str) -> Any:
     """Imports names on first use, so that `python -m lengthwise` does not load pandas without need."""
     if name not in _MODULE_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"lengthwise.{_MODULE_OF[name]}"), name)
-    globals()[name] = value
+    value = globals()[name] = resolve_name(f"lengthwise.{_MODULE_OF[name]}:{name}")
     return value
 
 

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import argparse
 import errno
-import importlib
 import os
 import signal
 import sys
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, fields
+from pkgutil import resolve_name
 from typing import Any, NoReturn, TextIO
 
 from lengthwise.commands import DEFINITIONS
@@ -139,10 +139,10 @@ def main(arguments: Sequence[str] | None = None, out: TextIO | None = None, err:
         named = given[0] if given else ""
         if named not in COMMANDS:
             raise UsageError(f'the command is "{named}", accepted: {", ".join(COMMANDS)}; see `lengthwise --help`')
-        module = importlib.import_module(f"lengthwise.commands.{named}")
+        run = resolve_name(f"lengthwise.commands.{named}:run")
         parsed = parser_of(named).parse_args(given[1:])
         palette = Palette(parsed.color == "always")
-        code: int = module.run(parsed, Output(out, err, parsed.output, parsed.columns, parsed.screen, palette))
+        code: int = run(parsed, Output(out, err, parsed.output, parsed.columns, parsed.screen, palette))
         out.flush()
         return code
     except LengthwiseError as error:

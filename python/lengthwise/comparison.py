@@ -74,21 +74,17 @@ def aggregate(configurations: Sequence[SeedStatistic], statistic: Statistic, sel
     if by_scores and all(one.score == -math.inf for one in with_trials):
         raise NothingChoosesError
     if statistic is Statistic.MAXIMUM:
-
-        def best_trial(one: SeedStatistic) -> queries.Rank:
-            return queries.rank(one.best_score if by_scores else one.max, one.best_loss, one.rate)
-
-        best = max(with_trials, key=best_trial)
+        best = max(
+            with_trials, key=lambda one: queries.rank(one.best_score if by_scores else one.max, one.best_loss, one.rate)
+        )
         value = best.best if by_scores else best.max
         return None if value is None else Measurement(value, None, trials)
     if statistic is not Statistic.MEAN_OF_ALL:
         is_median = statistic is Statistic.MEDIAN
-
-        def configuration(one: SeedStatistic) -> queries.Rank:
-            own = -one.mean if is_median else one.mean
-            return queries.rank(one.score if by_scores else own, one.loss, one.rate)
-
-        best = max(with_trials, key=configuration)
+        sign = -1 if is_median else 1
+        best = max(
+            with_trials, key=lambda one: queries.rank(one.score if by_scores else sign * one.mean, one.loss, one.rate)
+        )
         return Measurement(best.mean, best.deviation if best.trials > 1 and not is_median else None, best.trials)
     mean = sum(one.mean * one.trials for one in with_trials) / trials
     if trials < 2:

@@ -458,7 +458,7 @@ class _Comparison:
         for column in self.table.columns:
             inside = {encoding.name for encoding in self.here.encodings if encoding not in outside}
             run = [shown for name, shown in zip(column.encodings, _encodings_of(column)) if name in inside]
-            if run:
+            if run and len(column.encodings) > 1:
                 self.add("encodings", ", ".join(run), ", ".join(_encodings_of(column)), "best encoding of")
 
     def _seeds(self) -> None:
@@ -479,7 +479,7 @@ def _encodings_of(column: PublishedColumn) -> list[str]:
     drawn = wanted.pop("positions", "randomized" if is_subset else "")
     prefix = f"{drawn}_" if drawn else ""
     more = [f" {name}={_scalar(value)}" for name, value in wanted.items() if value != (name in ("sorted", "trained"))]
-    return [prefix + name + "".join(more) for name in column.encoding_names or ["any"]]
+    return [prefix + name + "".join(more) for name in column.encodings or ["any"]]
 
 
 def _nearest(component: Component, papers: Sequence[Component], ignored: Iterable[str]) -> Component:

@@ -113,25 +113,18 @@ class PublishedColumn:
     key: str
     label: str
     statistic: Statistic
-    # An encoding of this name (empty: any) with these parameters.
-    encoding: str = ""
+    # An encoding of one of these names (empty: any) with these parameters.
+    encodings: Sequence[str] = ()
     parameters: Mapping[str, Parameter] | None = None
     # The network's attention.
     attention: str = "softmax"
     # Length on the tasks' axis at which losses or accuracies are taken; 0: mean over the unseen lengths.
     length: int = 0
-    # Names of encodings, where several share the column.
-    encodings: Sequence[str] = ()
-
-    @property
-    def encoding_names(self) -> Sequence[str]:
-        """Empty: any."""
-        return self.encodings or ([self.encoding] if self.encoding else [])
 
     def matches(self, network: Component, encoding: Component) -> bool:
         if (parameter_of(network, "attention") or "softmax") != self.attention:
             return False
-        if self.encoding_names and encoding.name not in self.encoding_names:
+        if self.encodings and encoding.name not in self.encodings:
             return False
         # Positions are drawn only where the column says so.
         chosen = self.parameters or {}
@@ -456,9 +449,10 @@ def _read(kind: Callable[..., T], object_: Mapping[str, Any], **others: Any) -> 
 
 
 def _column(object_: Mapping[str, Any], comparison: Mapping[str, Any]) -> PublishedColumn:
-    encoding, parameters = split(object_["encoding"])
+    name, parameters = split(object_["encoding"])
+    encodings = object_.get("encodings") or [name] * bool(name)
     statistic = Statistic(object_.get("statistic") or comparison["statistic"])
-    return _read(PublishedColumn, object_, statistic=statistic, encoding=encoding, parameters=parameters)
+    return _read(PublishedColumn, object_, statistic=statistic, encodings=encodings, parameters=parameters)
 
 
 def _row(object_: Mapping[str, Any], paper: Mapping[str, Any]) -> PublishedRow:

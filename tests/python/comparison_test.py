@@ -103,8 +103,8 @@ class CellsTest(unittest.TestCase):
         cells=None,
     ):
         columns = [
-            PublishedColumn("none", "None", statistics[0], encoding="none", length=lengths[0]),
-            PublishedColumn("rand_rope", "Randomized RoPE", statistics[1], encoding="rope",
+            PublishedColumn("none", "None", statistics[0], encodings=["none"], length=lengths[0]),
+            PublishedColumn("rand_rope", "Randomized RoPE", statistics[1], encodings=["rope"],
                             parameters={"randomized": True}, length=lengths[1]),
         ]  # fmt: skip
         rows = rows or [PublishedRow("even_pairs", "Even Pairs", "R"), PublishedRow("bucket_sort", "Bucket Sort", "CS")]
@@ -493,8 +493,8 @@ class DisplayTest(unittest.TestCase):
                 PublishedRow("odds_first", "Odds First", "CS"),
             ],
             [
-                PublishedColumn("none", "None", Statistic.MAXIMUM, encoding="none"),
-                PublishedColumn("rope", "RoPE & co", Statistic.MAXIMUM, encoding="rope"),
+                PublishedColumn("none", "None", Statistic.MAXIMUM, encodings=["none"]),
+                PublishedColumn("rope", "RoPE & co", Statistic.MAXIMUM, encodings=["rope"]),
             ],
             {},
         )
@@ -782,7 +782,7 @@ class ProtocolTest(ResolvedTest):
     def test_number_of_positions_matters_where_a_choice_draws_below_it(self):
         start = "name: x\nprotocol: randomized_positional_encodings\n"
         for choice, matters in (("uniform_reals", True), ("skips", True), ("shift", False), ("augmented", False)):
-            column = PublishedColumn("own", "Own", Statistic.MAXIMUM, "rope", {"positions": choice})
+            column = PublishedColumn("own", "Own", Statistic.MAXIMUM, ["rope"], {"positions": choice})
             table = dataclasses.replace(published.find("randomized_pe/table_1"), columns=[column])
             yaml = f"encodings: [{{name: rope, positions: {choice}, max_position: 4096}}]"
             here = protocol.resolve(self.connection, start + yaml)

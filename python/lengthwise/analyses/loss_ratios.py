@@ -74,10 +74,7 @@ def compare(subject: Subject, reference: str, published: PublishedTable | None =
     rate. UsageError for an unknown network; FAILED_PRECONDITION where nothing was evaluated beyond training.
     """
     check_reference(reference, "network", [one.network for one in subject.sets])
-    finals: dict[str, event_pb2.LengthAccuracies] = {}
-    for experiment in subject.experiments:
-        finals.update(experiment.final_evaluations())
-    rows = []
+    finals, rows = subject.final_evaluations(), []
     for one in subject.sets:
         partner = _partner(one, reference, subject.sets)
         if partner is None or one.network == reference or not one.by_loss:

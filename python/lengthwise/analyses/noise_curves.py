@@ -22,28 +22,18 @@ class NoiseCurve:
         return [float(numpy.mean(of_model)) for of_model in zip(*under_noise)]
 
 
-def _without_noise(subject: Subject) -> dict[str, float]:
-    """By the trial's name: mean accuracy over all lengths of the final evaluation."""
-    return {
-        one.trial: float(numpy.mean(one.accuracies.accuracies))
-        for experiment in subject.experiments
-        for one in experiment.evaluations()
-        if one.accuracies.accuracies
-    }
-
-
 def curves(subject: Subject) -> list[NoiseCurve]:
     """One curve for each set with a trial that was evaluated under noise. FAILED_PRECONDITION with advice if there is none.
     """
-    scores, plain = scores_of(subject.experiments), _without_noise(subject)
+    scores, plain = scores_of(subject.experiments), subject.final_evaluations()
     found = []
     for one in subject.sets:
         values: dict[float, list[float]] = {}
         for trial, noise in by_seed(one.trials, lambda trial: scores.noise.get(trial.name)):
             for deviation, accuracy in zip(noise.deviations, noise.accuracies):
                 values.setdefault(deviation, []).append(accuracy)
-            if trial.name in plain:
-                values.setdefault(0.0, []).append(plain[trial.name])
+            if trial.name in plain and plain[trial.name].accuracies:
+                values.setdefault(0.0, []).append(float(numpy.mean(plain[trial.name].accuracies)))
         if values:
             found.append(NoiseCurve(one, dict(sorted(values.items()))))
     if not found:

@@ -100,9 +100,9 @@ def _tested_score(subject: Subject, length: int) -> str:
     # For each trial, whether each of the lengths counts as seen.
     count_as_seen: list[list[bool]] = []
     seen: list[SeenLengths] = []
-    finals = {experiment.name: experiment.final_evaluations() for experiment in subject.experiments}
+    finals = subject.final_evaluations()
     for experiment, trial in trials:
-        measured = finals[experiment.name].get(trial.name)
+        measured = finals.get(trial.name)
         if trial.name not in subject.accuracies or measured is None:
             continue
         task, catalogue = trial.specification.task, experiment.catalogue

@@ -72,6 +72,10 @@ class Subject:
         """ "a-1", "a-1 and b-1", "a-1, b-1 and c-1"."""
         return experiment_names(self.experiments)
 
+    def final_evaluations(self) -> dict[str, event_pb2.LengthAccuracies]:
+        """By the trial's full name."""
+        return {name: one for experiment in self.experiments for name, one in experiment.final_evaluations().items()}
+
     @functools.cached_property
     def by_loss(self) -> bool:
         """True if the tasks are compared by their losses. FAILED_PRECONDITION if some are and some are not."""
@@ -179,12 +183,11 @@ def at_length(subject: Subject, length: int) -> Subject:
     """
     scores: dict[str, float] = {}
     evaluated: set[int] = set()
-    for experiment in subject.experiments:
-        for name, measured in experiment.final_evaluations().items():
-            evaluated.update(measured.lengths)
-            values = [-loss for loss in measured.losses] if subject.by_loss else measured.accuracies
-            if length in measured.lengths:
-                scores[name] = values[list(measured.lengths).index(length)]
+    for name, measured in subject.final_evaluations().items():
+        evaluated.update(measured.lengths)
+        values = [-loss for loss in measured.losses] if subject.by_loss else measured.accuracies
+        if length in measured.lengths:
+            scores[name] = values[list(measured.lengths).index(length)]
     if not scores:
         accepted = format_integers(sorted(evaluated))
         raise UsageError(f"--length: no trial of {subject.names} was evaluated at {length}; accepted: {accepted}")

@@ -1,7 +1,6 @@
 """An experiment, or one trial, in the formats of other tools."""
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import warnings
@@ -9,6 +8,7 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
+from pkgutil import resolve_name
 
 import grpc
 
@@ -30,24 +30,22 @@ class Format:
     of_experiment: Kind
     of_trial: Kind
     # The Exporter: a module of this package, imported when it is asked for, and a class.
-    module: str
     exporter: str
 
     def make(self, connection: Connection, subject: Subject, output: Output, select: str) -> Exporter:
-        module = importlib.import_module(f"lengthwise.exports.{self.module}")
-        exporter: Exporter = getattr(module, self.exporter)(connection, subject, output, select)
-        return exporter
+        exporter: type[Exporter] = resolve_name(f"lengthwise.exports.{self.exporter}")
+        return exporter(connection, subject, output, select)
 
 
 # By name, in the order of the help; commands/definitions.json says what each contains.
 FORMATS = {
-    "csv": Format("-csv", Kind.DIRECTORY, Kind.DIRECTORY, "tables", "CsvExporter"),
-    "json": Format(".json", Kind.FILE, Kind.FILE, "document", "JsonExporter"),
-    "tensorboard": Format("-tensorboard", Kind.DIRECTORY, Kind.DIRECTORY, "event_files", "TensorboardExporter"),
-    "safetensors": Format("-safetensors", Kind.DIRECTORY, Kind.FILE, "stored_models", "SafetensorsExporter"),
-    "npz": Format("-npz", Kind.DIRECTORY, Kind.FILE, "arrays", "NpzExporter"),
-    "latex": Format(".tex", Kind.FILE, Kind.FILE, "latex", "LatexExporter"),
-    "site": Format("-site", Kind.DIRECTORY, Kind.DIRECTORY, "site", "SiteExporter"),
+    "csv": Format("-csv", Kind.DIRECTORY, Kind.DIRECTORY, "tables:CsvExporter"),
+    "json": Format(".json", Kind.FILE, Kind.FILE, "document:JsonExporter"),
+    "tensorboard": Format("-tensorboard", Kind.DIRECTORY, Kind.DIRECTORY, "event_files:TensorboardExporter"),
+    "safetensors": Format("-safetensors", Kind.DIRECTORY, Kind.FILE, "stored_models:SafetensorsExporter"),
+    "npz": Format("-npz", Kind.DIRECTORY, Kind.FILE, "arrays:NpzExporter"),
+    "latex": Format(".tex", Kind.FILE, Kind.FILE, "latex:LatexExporter"),
+    "site": Format("-site", Kind.DIRECTORY, Kind.DIRECTORY, "site:SiteExporter"),
 }
 
 

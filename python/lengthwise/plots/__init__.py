@@ -5,9 +5,9 @@ experiments and options to a Picture (plots/picture.py); its module is imported 
 """
 from __future__ import annotations
 
-import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, cast
 
 from lengthwise.commands import DEFINITIONS
@@ -44,8 +44,7 @@ class FigureKind:
         return cast(str, DEFINITIONS["plot"]["figures"][self.name])
 
     def picture(self, experiments: Sequence[PlottedExperiment], options: Options) -> Picture:
-        module = importlib.import_module(f"lengthwise.plots.{self.module or self.name}")
-        drawn = getattr(module, self.name if self.module else "picture")
+        drawn = resolve_name(f"lengthwise.plots.{self.module or self.name}:{self.name if self.module else 'picture'}")
         return cast("Picture", drawn(experiments, options))
 
 

@@ -268,10 +268,9 @@ def _bars(title: str, names: Sequence[str], values: Sequence[float], deviations:
     high = [value + (deviation or 0) for value, deviation in zip(values, deviations)]
 
     def label(axes: Axes) -> None:
-        axes.set_xticks(x, names, rotation=90 if len(names) > _MOST_NAMES_ACROSS else 30)
-        for tick in axes.get_xticklabels():
-            tick.set_horizontalalignment("center" if len(names) > _MOST_NAMES_ACROSS else "right")
-            tick.set_rotation_mode("anchor" if len(names) <= _MOST_NAMES_ACROSS else "default")
+        many = len(names) > _MOST_NAMES_ACROSS
+        angle, side, mode = (90, "center", "default") if many else (30, "right", "anchor")
+        axes.set_xticks(x, names, rotation=angle, ha=side, rotation_mode=mode)
         axes.set_xlim(-0.6, len(names) - 0.4)
         axes.tick_params(axis="x", length=0)
         for at, value, deviation in zip(x, values, deviations):

@@ -137,18 +137,14 @@ def _of_encodings(experiments: Sequence[PlottedExperiment], groups: Sequence[Tri
     best_ones: list[Series] = []
     networks, kinds = {network for _, network, _, _ in lines}, {kind for _, _, kind, _ in lines}
     for number, ((_, network, kind, _), group, measures) in enumerate(drawn):
-        name = panels.task_title(group)
-        if len(networks) > 1:
-            name += f", {network}"
-        if len(kinds) > 1:
-            name += f", {kind}"
+        name = ", ".join([panels.task_title(group), *[network] * (len(networks) > 1), *[kind] * (len(kinds) > 1)])
         if len(experiments) > 1:
             name = f"{group.experiment.name}: {name}"
         points = [(value, measure) for value, found in measures.items() for measure in found]
         style = numbered_style(number)
         if len(points) > len(measures):
             open_style = SeriesStyle(style.color, style.marker, 1)
-            x, y = [point[0] for point in points], [point[1] for point in points]
+            x, y = zip(*points)
             panel.series.append(Series("", x, y, style=open_style, kind="scatter", faint=True))
         values = sorted(measures)
         best_ones.append(Series(name, values, [best(measures[value]) for value in values], style=style))
@@ -200,7 +196,11 @@ def _of_training(
             for group in groups:
                 if label(group.task) != label(task.task):
                     continue
-                name = _line_name(group, len(networks) > 1, len(encodings) > 1)
+                # Without the experiment, which is what is swept.
+                parts = [label(group.network)] * (len(networks) > 1)
+                if len(encodings) > 1 or not parts:
+                    parts.append(catalogue.encoding_title(group.encoding))
+                name = ", ".join(parts)
                 for trial in group.trials if parameter == "learning_rate" else group.at_best_rate():
                     measure = _measure(group, trial, split, is_loss, options.length)
                     if measure is not None:
@@ -228,12 +228,11 @@ def _of_training(
         panels.set_loss_axis(result)
     if parameter == "length":
         _set_swept_axis(result)
-    elif parameter == "learning_rate":
-        rates = [x for panel in result.panels for series in panel.series for x in series.x]
-        result.x.scale, result.x.range = "log10", (min(rates) / 1.2, max(rates) * 1.2)
     else:
-        longest = max(x for panel in result.panels for series in panel.series for x in series.x)
-        result.x.range = (0, longest)
+        values = [x for panel in result.panels for series in panel.series for x in series.x]
+        result.x.range = (0, max(values))
+        if parameter == "learning_rate":
+            result.x.scale, result.x.range = "log10", (min(values) / 1.2, max(values) * 1.2)
     result.caption = panels.missing_trials(experiments)
     shown_of = panels.capitalized(what)
     if options.length:
@@ -244,14 +243,6 @@ def _of_training(
         panels.add_sentence(result, f"Median over {panels.at_most(counts, 'seed')}.")
         result.band_caption = "Bands: 10th to 90th percentile of the seeds."
     return result
-
-
-def _line_name(group: TrialGroup, several_networks: bool, several_encodings: bool) -> str:
-    """Without the experiment, which is what is swept."""
-    encoding = group.experiment.catalogue.encoding_title(group.encoding)
-    if not several_networks:
-        return encoding
-    return f"{label(group.network)}, {encoding}" if several_encodings else label(group.network)
 
 
 def _measure(group: TrialGroup, trial: Trial, split: str, is_loss: bool, at_length: int | None) -> float | None:

@@ -37,11 +37,6 @@ def _loss_title(task: TrialGroup) -> str:
     return f"{title}, nats" if title == "cross-entropy" else title
 
 
-def _window(points: int) -> int:
-    """Points of a running mean over a curve of so many: an odd number, about a tenth."""
-    return 1 if points < 10 else points // 10 | 1
-
-
 def _running_mean(curve: panels.Curve, window: int) -> dict[float, float]:
     """Over as many points on both sides, fewer towards the ends."""
     steps, values = list(curve), list(curve.values())
@@ -109,9 +104,6 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options, clock: _
     averaging = panels.Averaging()
     widest = 1
 
-    def automatic(curve: panels.Curve) -> int:
-        return 1 if options.seeds == "all" else _window(len(curve))
-
     if not of_accuracy:
         result.y.label = common((_loss_title(task) for task in tasks_of(groups)), "loss")
     for panel, _, of_this in panels.task_panels(result, groups):
@@ -124,7 +116,9 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options, clock: _
             for trial in drawn:
                 # The loss of a step depends on its length as much as on what was learned, which hides a mean over seeds. A
                 # single trial's is shown as it was, so that a sudden transition is.
-                window = options.smooth | 1 if options.smooth else automatic(of_trials[trial])
+                # Without --smooth, an odd number of points, about a tenth.
+                points = len(of_trials[trial]) if options.seeds != "all" else 1
+                window = (options.smooth or (points // 10 if points >= 10 else 1)) | 1
                 widest = max(widest, window)
                 curves.append(_running_mean(of_trials[trial], window))
             if not curves:
