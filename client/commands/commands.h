@@ -83,7 +83,7 @@ absl::StatusOr<absl::Duration> ParseTime(const std::string& option, const std::s
 std::vector<std::string> FigureNames();
 
 struct FormulaDrawing {
-  std::string specification;  // as ReadSpecification takes it
+  std::string specification;  // as ResolveFile takes it
   // .svg, .png or .pdf file to write. Empty: draw in the terminal.
   std::string out;
   int64_t head = 1;    // from 1, of the terminal's picture
