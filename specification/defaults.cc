@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <set>
 #include <vector>
 
@@ -46,16 +44,6 @@ constexpr int kDefaultProjectedSequences = 30;
 constexpr double kDefaultCheckpointSeconds = 600;
 constexpr int64_t kDefaultPoints = 100;
 constexpr int64_t kMostStepsPerPoint = 100;
-
-v1::ExperimentSpecification MustParse(absl::string_view yaml) {
-  Parsed parsed = Parse(v1::SpecificationText::YAML, yaml);
-  for (const catalogue::Problem& problem : parsed.problems) {
-    std::fprintf(stderr, "built-in specification: %s: %s\n", problem.field.c_str(),
-                 problem.description.c_str());
-  }
-  if (!parsed.problems.empty()) std::abort();
-  return parsed.specification;
-}
 
 void FillParameters(const v1::Component& defaults, v1::Component& component) {
   for (const auto& [name, value] : defaults.parameters()) {
@@ -161,29 +149,12 @@ void FillIntervalLengths(v1::Evaluation& evaluation) {
 
 }  // namespace
 
-v1::ExperimentSpecification ProtocolSpecification(const ProtocolEntry& protocol) {
-  return MustParse(protocol.yaml);
-}
-
-std::optional<CodeReadings> ReferenceCodeReadings(const ProtocolEntry& protocol) {
-  if (!protocol.reference_code) return std::nullopt;
-  const auto parse = [](absl::string_view text) {
-    return text.empty() ? v1::ExperimentSpecification() : MustParse(text);
-  };
-  CodeReadings readings{.components = parse(protocol.reference_code->components),
-                        .several_lengths = parse(protocol.reference_code->several_lengths)};
-  for (const absl::string_view text : protocol.reference_code->networks_with_encodings) {
-    readings.networks_with_encodings.push_back(parse(text));
-  }
-  return readings;
-}
-
-void FillCodeOfSeveralLengths(const CodeReadings& readings,
+void FillCodeOfSeveralLengths(const v1::ExperimentSpecification& readings,
                               const v1::ExperimentSpecification& protocol,
                               v1::ExperimentSpecification& specification) {
   v1::LengthRange lengths = protocol.training().lengths();
   lengths.MergeFrom(specification.training().lengths());
-  if (lengths.min() < lengths.max()) Fill(readings.several_lengths, specification);
+  if (lengths.min() < lengths.max()) Fill(readings, specification);
 }
 
 void FillDefaults(const v1::ExperimentSpecification& protocol,
