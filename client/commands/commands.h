@@ -14,6 +14,7 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "client/commands/program.h"
+#include "command_line/completion.h"
 #include "google/protobuf/repeated_field.h"
 #include "platform/child_process.h"
 
@@ -120,13 +121,8 @@ inline constexpr char kCompleteCommand[] = "__complete";
 // with a short deadline. If the server does not answer, they are left out without an error.
 int PrintCompletion(Command root, Program& program, std::vector<std::string> words);
 
-struct PublishedKey {
-  std::string key;  // "randomized_pe/table_1"
-  std::string title;
-};
-
-// Sorted by key.
-std::vector<PublishedKey> PublishedKeys();
+// The keys of published tables with their titles, sorted: "randomized_pe/table_1".
+std::vector<command_line::Candidate> PublishedKeys();
 
 // A file of experiments/published, which the build embeds in the program.
 struct PublishedFile {
