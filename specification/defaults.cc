@@ -5,6 +5,7 @@
 #include <set>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/message.h"
 #include "specification/components.h"
@@ -57,10 +58,9 @@ void FillAxis(const google::protobuf::RepeatedPtrField<v1::Component>& defaults,
               google::protobuf::RepeatedPtrField<v1::Component>& components) {
   if (components.empty()) components = defaults;
   for (v1::Component& component : components) {
-    const auto found = std::find_if(defaults.begin(), defaults.end(),
-                                    [&component](const v1::Component& candidate) {
-                                      return candidate.name() == component.name();
-                                    });
+    const auto found = absl::c_find_if(defaults, [&](const v1::Component& candidate) {
+      return candidate.name() == component.name();
+    });
     if (found != defaults.end()) FillParameters(*found, component);
   }
 }
