@@ -1,6 +1,7 @@
 #include "specification/catalogues.h"
 
 #include "models/optimizers/catalogue.h"
+#include "specification/parse.h"
 #include "yaml-cpp/yaml.h"
 
 namespace lengthwise::specification {
@@ -8,18 +9,23 @@ namespace {
 
 std::string FieldText(const YAML::Node& node) { return node.as<std::string>(""); }
 
+v1::ExperimentSpecification Reading(const YAML::Node& node) {
+  const std::string text = FieldText(node);
+  return text.empty() ? v1::ExperimentSpecification() : MustParse(text);
+}
+
 const ProtocolEntry* ReadProtocol(const char* text) {
   const YAML::Node file = YAML::Load(text);
   auto* entry = new ProtocolEntry{{.name = FieldText(file["name"]),
                                    .title = FieldText(file["title"]),
                                    .documentation = FieldText(file["documentation"])},
-                                  FieldText(file["defaults"])};
+                                  MustParse(FieldText(file["defaults"]))};
   if (const YAML::Node code = file["reference_code"]) {
     ReferenceCode& readings = entry->reference_code.emplace();
-    readings.components = FieldText(code["components"]);
-    readings.several_lengths = FieldText(code["several_lengths"]);
+    readings.components = Reading(code["components"]);
+    readings.several_lengths = Reading(code["several_lengths"]);
     for (const auto& networks : code["networks_with_encodings"]) {
-      readings.networks_with_encodings.push_back(FieldText(networks));
+      readings.networks_with_encodings.push_back(Reading(networks));
     }
   }
   return entry;

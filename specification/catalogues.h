@@ -3,7 +3,6 @@
 #define LENGTHWISE_SPECIFICATION_CATALOGUES_H_
 
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -11,6 +10,7 @@
 #include "models/encodings/catalogue.h"
 #include "models/networks/catalogue.h"
 #include "models/schedules/catalogue.h"
+#include "proto/specification.pb.h"
 #include "tasks/catalogue.h"
 
 namespace lengthwise::specification {
@@ -20,21 +20,19 @@ namespace lengthwise::specification {
 struct ReferenceCode {
   // Parameters of networks and encodings. A component that sets `randomized` applies only to
   // encodings with that value.
-  std::string components;
-  // Network parameters that apply with certain encodings only (overrides.h), one text for each
-  // group.
-  std::vector<std::string> networks_with_encodings;
+  v1::ExperimentSpecification components;
+  // Network parameters that apply with certain encodings only (overrides.h), by group.
+  std::vector<v1::ExperimentSpecification> networks_with_encodings;
   // Learning rates, training and evaluation when training.lengths covers several lengths.
-  std::string several_lengths;
+  v1::ExperimentSpecification several_lengths;
 };
 
 // A paper's experimental setup: defaults for a specification, by name. A new protocol is a file in
 // protocols/. Has no `parameters`: to override a value, a user sets the field.
 struct ProtocolEntry : catalogue::Entry {
-  // The defaults, written as a user's specification without name and protocol. If an axis names a
-  // component several times, the first one provides the defaults for users' components of that
-  // name.
-  std::string yaml;
+  // A user's specification without name and protocol. If an axis names a component several times,
+  // the first one provides the defaults for users' components of that name.
+  v1::ExperimentSpecification defaults;
   // Absent if the authors released no code.
   std::optional<ReferenceCode> reference_code = std::nullopt;
 };

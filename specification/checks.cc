@@ -27,16 +27,9 @@ constexpr size_t kMostInputBytes = 1 << 16;
 
 // Formats with thousands separators: "1,000,000".
 std::string Grouped(absl::uint128 number) {
-  std::string digits;  // least significant digit first
-  int count = 0;
-  do {
-    if (count > 0 && count % 3 == 0) digits.push_back(',');
-    digits.push_back(static_cast<char>('0' + static_cast<int>(number % 10)));
-    number /= 10;
-    ++count;
-  } while (number > 0);
-  std::reverse(digits.begin(), digits.end());
-  return digits;
+  if (number < 1'000) return absl::StrCat(static_cast<int>(number));
+  return absl::StrCat(Grouped(number / 1'000), ",",
+                      absl::Dec(static_cast<int>(number % 1'000), absl::kZeroPad3));
 }
 
 void CheckInteger(absl::string_view field, int64_t value, int64_t min, int64_t max,

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/algorithm/container.h"
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "catalogue/suggestion.h"
 #include "models/encodings/positions.h"
@@ -47,40 +48,27 @@ void TakeSequences(const tasks::TransductionTask& task,
   }
 }
 
-template <typename Tokens>
-void CheckTokens(const std::string& field, const Tokens& tokens, const std::string& task,
-                 int32_t size, Findings& findings) {
-  for (const int32_t token : tokens) {
-    if (token >= 0 && token < size) continue;
-    findings.Add(field, "got ", token, ", \"", task, "\" has input tokens from 0 to ", size - 1);
-    return;
-  }
-}
-
-// Reports an input given as numbers or text to a task that reads tokens. `field` is the input's
-// path.
-bool CheckHasTokens(const std::string& field, const v1::TokenSequence& input,
-                    const std::string& task, Findings& findings) {
-  if (input.numbers().empty() && input.text().empty()) return true;
-  findings.Add(field + (input.text().empty() ? ".numbers" : ".text"), "\"", task,
-               "\" reads tokens: give tokens instead");
-  return false;
-}
-
-// Every input that attention is recorded for must be a valid input of every task.
-void CheckInputs(const v1::Evaluation& evaluation, const std::string& task,
-                 const tasks::TransductionTask& definition, Findings& findings) {
+// Every input that attention is recorded for must be a valid input of every task: its tokens are
+// from 0 to `size` - 1, and `check_count` reports a wrong number of them, with the field of the
+// tokens.
+void CheckInputs(const v1::Evaluation& evaluation, const std::string& task, int32_t size,
+                 absl::FunctionRef<void(const std::string& field, int tokens)> check_count,
+                 Findings& findings) {
   for (int i = 0; i < evaluation.attention_inputs_size(); ++i) {
     const v1::TokenSequence& input = evaluation.attention_inputs(i);
-    std::string field = absl::StrCat("evaluation.attention_inputs[", i, "]");
-    if (!CheckHasTokens(field, input, task, findings)) continue;
-    field += ".tokens";
-    if (definition.InputLength(input.tokens_size()) != input.tokens_size()) {
-      findings.Add(field, "\"", task, "\" has no inputs of ", input.tokens_size(),
-                   " tokens; a length that it has is ",
-                   definition.InputLength(input.tokens_size()));
+    const std::string path = absl::StrCat("evaluation.attention_inputs[", i, "]");
+    if (!input.numbers().empty() || !input.text().empty()) {
+      findings.Add(path + (input.text().empty() ? ".numbers" : ".text"), "\"", task,
+                   "\" reads tokens: give tokens instead");
+      continue;
     }
-    CheckTokens(field, input.tokens(), task, definition.input_size(), findings);
+    const std::string field = path + ".tokens";
+    check_count(field, input.tokens_size());
+    for (const int32_t token : input.tokens()) {
+      if (token >= 0 && token < size) continue;
+      findings.Add(field, "got ", token, ", \"", task, "\" has input tokens from 0 to ", size - 1);
+      break;
+    }
   }
 }
 
@@ -105,17 +93,12 @@ void CheckPuzzles(const v1::ExperimentSpecification& specification, const std::s
     if (beyond == lengths.end() || field == kFittedLength) continue;
     findings.Add(field, "got ", *beyond, ", \"", task, "\" has conditions 1 to ", conditions);
   }
-  for (int i = 0; i < evaluation.attention_inputs_size(); ++i) {
-    const auto& tokens = evaluation.attention_inputs(i).tokens();
-    std::string field = absl::StrCat("evaluation.attention_inputs[", i, "]");
-    if (!CheckHasTokens(field, evaluation.attention_inputs(i), task, findings)) continue;
-    field += ".tokens";
-    if (tokens.size() != cells) {
-      findings.Add(field, "got ", tokens.size(), " tokens, \"", task, "\" has puzzles of ", cells,
-                   ", row by row");
-    }
-    CheckTokens(field, tokens, task, puzzles.token_values(), findings);
-  }
+  const auto check_count = [&](const std::string& field, int tokens) {
+    if (tokens == cells) return;
+    findings.Add(field, "got ", tokens, " tokens, \"", task, "\" has puzzles of ", cells,
+                 ", row by row");
+  };
+  CheckInputs(evaluation, task, puzzles.token_values(), check_count, findings);
 }
 
 // For regressions, "evaluation.lengths" are scales and "training.lengths" counts numbers.
@@ -201,7 +184,13 @@ SequenceRange CheckTasks(const Catalogues& catalogues,
       case tasks::TaskKind::kTransduction: {
         const auto& task = static_cast<const tasks::TransductionTask&>(*created);
         TakeSequences(task, specification, range);
-        CheckInputs(specification.evaluation(), entry.name, task, findings);
+        const auto check_count = [&](const std::string& field, int tokens) {
+          if (task.InputLength(tokens) == tokens) return;
+          findings.Add(field, "\"", entry.name, "\" has no inputs of ", tokens,
+                       " tokens; a length that it has is ", task.InputLength(tokens));
+        };
+        CheckInputs(specification.evaluation(), entry.name, task.input_size(), check_count,
+                    findings);
         break;
       }
       case tasks::TaskKind::kPuzzle: {

@@ -2,11 +2,10 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <set>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/message.h"
 #include "specification/components.h"
@@ -47,16 +46,6 @@ constexpr double kDefaultCheckpointSeconds = 600;
 constexpr int64_t kDefaultPoints = 100;
 constexpr int64_t kMostStepsPerPoint = 100;
 
-v1::ExperimentSpecification MustParse(absl::string_view yaml) {
-  Parsed parsed = Parse(v1::SpecificationText::YAML, yaml);
-  for (const catalogue::Problem& problem : parsed.problems) {
-    std::fprintf(stderr, "built-in specification: %s: %s\n", problem.field.c_str(),
-                 problem.description.c_str());
-  }
-  if (!parsed.problems.empty()) std::abort();
-  return parsed.specification;
-}
-
 void FillParameters(const v1::Component& defaults, v1::Component& component) {
   for (const auto& [name, value] : defaults.parameters()) {
     // `positions` is another word for it.
@@ -69,10 +58,9 @@ void FillAxis(const google::protobuf::RepeatedPtrField<v1::Component>& defaults,
               google::protobuf::RepeatedPtrField<v1::Component>& components) {
   if (components.empty()) components = defaults;
   for (v1::Component& component : components) {
-    const auto found = std::find_if(defaults.begin(), defaults.end(),
-                                    [&component](const v1::Component& candidate) {
-                                      return candidate.name() == component.name();
-                                    });
+    const auto found = absl::c_find_if(defaults, [&](const v1::Component& candidate) {
+      return candidate.name() == component.name();
+    });
     if (found != defaults.end()) FillParameters(*found, component);
   }
 }
@@ -161,29 +149,12 @@ void FillIntervalLengths(v1::Evaluation& evaluation) {
 
 }  // namespace
 
-v1::ExperimentSpecification ProtocolSpecification(const ProtocolEntry& protocol) {
-  return MustParse(protocol.yaml);
-}
-
-std::optional<CodeReadings> ReferenceCodeReadings(const ProtocolEntry& protocol) {
-  if (!protocol.reference_code) return std::nullopt;
-  const auto parse = [](absl::string_view text) {
-    return text.empty() ? v1::ExperimentSpecification() : MustParse(text);
-  };
-  CodeReadings readings{.components = parse(protocol.reference_code->components),
-                        .several_lengths = parse(protocol.reference_code->several_lengths)};
-  for (const absl::string_view text : protocol.reference_code->networks_with_encodings) {
-    readings.networks_with_encodings.push_back(parse(text));
-  }
-  return readings;
-}
-
-void FillCodeOfSeveralLengths(const CodeReadings& readings,
+void FillCodeOfSeveralLengths(const v1::ExperimentSpecification& readings,
                               const v1::ExperimentSpecification& protocol,
                               v1::ExperimentSpecification& specification) {
   v1::LengthRange lengths = protocol.training().lengths();
   lengths.MergeFrom(specification.training().lengths());
-  if (lengths.min() < lengths.max()) Fill(readings.several_lengths, specification);
+  if (lengths.min() < lengths.max()) Fill(readings, specification);
 }
 
 void FillDefaults(const v1::ExperimentSpecification& protocol,

@@ -3,36 +3,19 @@
 #ifndef LENGTHWISE_SPECIFICATION_DEFAULTS_H_
 #define LENGTHWISE_SPECIFICATION_DEFAULTS_H_
 
-#include <optional>
-#include <vector>
-
 #include "proto/specification.pb.h"
-#include "specification/catalogues.h"
 
 namespace lengthwise::specification {
-
-// A protocol's defaults as a message. Aborts if the protocol's text is invalid; a test reads every
-// protocol.
-v1::ExperimentSpecification ProtocolSpecification(const ProtocolEntry& protocol);
-
-// The parts of a protocol's ReferenceCode as messages.
-struct CodeReadings {
-  v1::ExperimentSpecification components;
-  std::vector<v1::ExperimentSpecification> networks_with_encodings;
-  v1::ExperimentSpecification several_lengths;
-};
-// Absent if the authors released no code.
-std::optional<CodeReadings> ReferenceCodeReadings(const ProtocolEntry& protocol);
 
 // Sets each unset field that `protocol` or the documented defaults provide. A component's unset
 // parameters come from the protocol's first component of the same name on the same axis.
 void FillDefaults(const v1::ExperimentSpecification& protocol,
                   v1::ExperimentSpecification& specification);
 
-// Sets the values that the released code uses when training.lengths covers several lengths.
-// training.lengths is the user's, or else the protocol's. Call before FillDefaults, which sets the
-// values of the paper's text.
-void FillCodeOfSeveralLengths(const CodeReadings& readings,
+// Sets the `readings`, the values that the released code uses when training.lengths covers several
+// lengths. training.lengths is the user's, or else the protocol's. Call before FillDefaults, which
+// sets the values of the paper's text.
+void FillCodeOfSeveralLengths(const v1::ExperimentSpecification& readings,
                               const v1::ExperimentSpecification& protocol,
                               v1::ExperimentSpecification& specification);
 

@@ -1,10 +1,10 @@
 #include "specification/overrides.h"
 
-#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "catalogue/entry.h"
 #include "catalogue/suggestion.h"
@@ -86,15 +86,14 @@ void AddCodeOverrides(absl::Span<const models::NetworkEntry* const> entries,
   };
   for (const v1::ExperimentSpecification& reading : readings) {
     for (const v1::Component& parameters : reading.networks()) {
-      const auto entry = std::find_if(
-          entries.begin(), entries.end(),
-          [&](const models::NetworkEntry* one) { return one->name == parameters.name(); });
+      const auto entry =
+          absl::c_find_if(entries, [&](const auto* one) { return one->name == parameters.name(); });
       if (entry == entries.end()) continue;
       for (const v1::Component& network : specification.networks()) {
         if (network.name() != parameters.name()) continue;
         for (const v1::Component& encoding : specification.encodings()) {
           const auto matches = [&](const v1::Component& wanted) { return Has(encoding, wanted); };
-          if (std::any_of(reading.encodings().begin(), reading.encodings().end(), matches)) {
+          if (absl::c_any_of(reading.encodings(), matches)) {
             add(**entry, parameters, network, encoding);
           }
         }

@@ -1,6 +1,8 @@
 #include "specification/parse.h"
 
 #include <cstddef>
+#include <cstdio>
+#include <cstdlib>
 #include <map>
 #include <optional>
 #include <string>
@@ -124,6 +126,16 @@ Parsed Parse(v1::SpecificationText::Format format, absl::string_view text) {
     return Unreadable(std::move(*problem));
   }
   return ReadSpecification(std::get<Document>(read));
+}
+
+v1::ExperimentSpecification MustParse(absl::string_view yaml) {
+  Parsed parsed = Parse(v1::SpecificationText::YAML, yaml);
+  for (const catalogue::Problem& problem : parsed.problems) {
+    std::fprintf(stderr, "built-in specification: %s: %s\n", problem.field.c_str(),
+                 problem.description.c_str());
+  }
+  if (!parsed.problems.empty()) std::abort();
+  return parsed.specification;
 }
 
 }  // namespace lengthwise::specification

@@ -35,6 +35,9 @@ struct Parsed {
 // all problems at once; text format reports all unknown fields and the first other problem.
 Parsed Parse(v1::SpecificationText::Format format, absl::string_view text);
 
+// Parses YAML that is part of this program. Aborts if it is invalid; a test reads every protocol.
+v1::ExperimentSpecification MustParse(absl::string_view yaml);
+
 }  // namespace lengthwise::specification
 
 #endif  // LENGTHWISE_SPECIFICATION_PARSE_H_

@@ -52,14 +52,14 @@ absl::StatusOr<Grid> ResolveWith(const Catalogues& catalogues, Parsed parsed,
   specification.Swap(&parsed.specification);
 
   v1::ExperimentSpecification protocol;
-  std::optional<CodeReadings> readings;
+  std::optional<ReferenceCode> readings;
   if (!specification.protocol().empty()) {
     std::vector<catalogue::Problem> problems;
     const std::optional<size_t> index = catalogue::Find(
         Entries(catalogues.protocols), specification.protocol(), "protocol", "protocol", problems);
     if (index) {
-      protocol = ProtocolSpecification(*catalogues.protocols[*index]);
-      readings = ReferenceCodeReadings(*catalogues.protocols[*index]);
+      protocol = catalogues.protocols[*index]->defaults;
+      readings = catalogues.protocols[*index]->reference_code;
     }
     if (!index) findings.IgnoreMissing();
     findings.AddAll(problems);
@@ -67,7 +67,7 @@ absl::StatusOr<Grid> ResolveWith(const Catalogues& catalogues, Parsed parsed,
   if (specification.compatibility() != kReferenceCode) {
     readings.reset();
   } else if (readings) {
-    FillCodeOfSeveralLengths(*readings, protocol, specification);
+    FillCodeOfSeveralLengths(readings->several_lengths, protocol, specification);
   } else {
     findings.AddMissing("compatibility",
                         specification.protocol().empty()

@@ -95,7 +95,7 @@ class ResolveWithTest : public testing::Test {
                              {.name = "beta2", .default_value = 0.99, .documentation = ""}};
     schedule_.name = "constant";
     protocol_.name = "paper";
-    protocol_.yaml = R"yaml(
+    protocol_.defaults = MustParse(R"yaml(
 tasks: {name: copy, copies: 3}
 networks: [{name: net, width: 16}, {name: net, width: 32}]
 encodings: code
@@ -104,7 +104,7 @@ weight_seeds: [1, 2]
 data_seeds: [3]
 training: {steps: 5, optimizer: {name: adam, beta1: 0.7}, clip_norm: 0, lengths: 1..10}
 evaluation: {lengths: 1..8}
-)yaml";
+)yaml");
   }
 
   absl::StatusOr<Grid> ResolveYaml(absl::string_view yaml) {

@@ -56,7 +56,6 @@ void WriteJson(const v1::Trial& trial, const std::vector<v1::AttentionMap>& maps
     if (map.numbers_size() > 0) {
       object["numbers"] = std::vector<double>(map.numbers().begin(), map.numbers().end());
     }
-    const AttentionProbabilities probabilities(map);
     for (int layer = 0; layer < map.layers(); ++layer) {
       nlohmann::ordered_json heads = nlohmann::ordered_json::array();
       for (int head = 0; head < map.heads(); ++head) {
@@ -65,7 +64,7 @@ void WriteJson(const v1::Trial& trial, const std::vector<v1::AttentionMap>& maps
           std::vector<float> row;
           row.reserve(static_cast<size_t>(map.tokens_size()));
           for (int key = 0; key < map.tokens_size(); ++key) {
-            row.push_back(probabilities.At(layer, head, query, key));
+            row.push_back(ProbabilityAt(map, layer, head, query, key));
           }
           rows.push_back(std::move(row));
         }
@@ -82,14 +81,13 @@ void WriteJson(const v1::Trial& trial, const std::vector<v1::AttentionMap>& maps
 void WriteCsv(const std::vector<v1::AttentionMap>& maps, std::ostream& out) {
   out << "length,sequence,input,layer,head,query,key,probability\n";
   for (const v1::AttentionMap& map : maps) {
-    const AttentionProbabilities probabilities(map);
     for (int layer = 0; layer < map.layers(); ++layer) {
       for (int head = 0; head < map.heads(); ++head) {
         for (int query = 0; query < map.tokens_size(); ++query) {
           for (int key = 0; key < map.tokens_size(); ++key) {
             out << map.length() << "," << map.sequence() + 1 << "," << map.input_number() << ","
                 << layer + 1 << "," << head + 1 << "," << query << "," << key << ","
-                << probabilities.At(layer, head, query, key) << "\n";
+                << ProbabilityAt(map, layer, head, query, key) << "\n";
           }
         }
       }
@@ -144,7 +142,7 @@ absl::StatusOr<int> Attention(Program& program, const AttentionOptions& options)
   absl::Status status;
   for (const v1::AttentionMap& map : maps) {
     status.Update(CheckMap(map, options));
-    status.Update(AttentionProbabilities::Check(map));
+    status.Update(CheckProbabilities(map));
   }
   RETURN_IF_ERROR(status);
   if (program.output == "json") {

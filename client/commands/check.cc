@@ -1,7 +1,6 @@
 // `lengthwise check SPEC`: tries the user's PyTorch modules of a specification, without a server.
 #include <unistd.h>
 
-#include <algorithm>
 #include <memory>
 #include <string>
 
@@ -93,11 +92,9 @@ bool CheckNetwork(Program& program, const std::string& subject, const v1::Compon
   const std::string& arguments = parameters.String("arguments");
   const bool own_positions =
       absl::c_any_of(specification.encodings(), [&](const v1::Component& encoding) {
-        const catalogue::Parameters values = specification::ParametersOf(encoding);
-        const auto is = [&](const char* name, const std::string& value) {
-          const auto found = values.values().find(name);
-          return found != values.values().end() &&
-                 found->second == catalogue::ParameterValue(value);
+        const auto is = [&](const char* name, const char* value) {
+          const auto found = encoding.parameters().find(name);
+          return found != encoding.parameters().end() && found->second.string_value() == value;
         };
         return specification::Fits(network, encoding) &&
                (is("draws", "per_sequence") || is("positions", "data"));
@@ -147,9 +144,9 @@ void AddCheck(Command root, Program& program) {
         for (const v1::Component& network : specification.networks()) {
           if (network.name() != models::kPythonNetwork) continue;
           const std::string sha256 = specification::ParametersOf(network).String("file_sha256");
-          const auto file = std::find_if(
-              read.examples.files.begin(), read.examples.files.end(),
-              [&](const ExampleFile& one) { return one.made != nullptr && one.sha256 == sha256; });
+          const auto file = absl::c_find_if(read.examples.files, [&](const ExampleFile& one) {
+            return one.made != nullptr && one.sha256 == sha256;
+          });
           if (file == read.examples.files.end()) continue;
           for (int i = 0; i < specification.tasks_size(); ++i) {
             const v1::Component& task = specification.tasks(i);

@@ -14,6 +14,7 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "client/commands/program.h"
+#include "command_line/completion.h"
 #include "google/protobuf/repeated_field.h"
 #include "platform/child_process.h"
 
@@ -83,7 +84,7 @@ absl::StatusOr<absl::Duration> ParseTime(const std::string& option, const std::s
 std::vector<std::string> FigureNames();
 
 struct FormulaDrawing {
-  std::string specification;  // as ReadSpecification takes it
+  std::string specification;  // as ResolveFile takes it
   // .svg, .png or .pdf file to write. Empty: draw in the terminal.
   std::string out;
   int64_t head = 1;    // from 1, of the terminal's picture
@@ -120,13 +121,8 @@ inline constexpr char kCompleteCommand[] = "__complete";
 // with a short deadline. If the server does not answer, they are left out without an error.
 int PrintCompletion(Command root, Program& program, std::vector<std::string> words);
 
-struct PublishedKey {
-  std::string key;  // "randomized_pe/table_1"
-  std::string title;
-};
-
-// Sorted by key.
-std::vector<PublishedKey> PublishedKeys();
+// The keys of published tables with their titles, sorted: "randomized_pe/table_1".
+std::vector<command_line::Candidate> PublishedKeys();
 
 // A file of experiments/published, which the build embeds in the program.
 struct PublishedFile {

@@ -111,8 +111,7 @@ std::vector<Candidate> LookUp(const Completion& completion, const CommandDescrip
       for (const std::string& name : FigureNames()) candidates.push_back({name});
       break;
     case ValueKind::kPublishedTable:
-      for (const PublishedKey& table : PublishedKeys())
-        candidates.push_back({table.key, table.title});
+      candidates = PublishedKeys();
       break;
     case ValueKind::kExperiment:
     case ValueKind::kTrial:
@@ -178,8 +177,8 @@ void AddCompletion(Command root, Program& program) {
   command.AddOption("shell", *shell, "Shell to complete for").OneOf({"bash", "zsh", "fish"});
 }
 
-std::vector<PublishedKey> PublishedKeys() {
-  std::vector<PublishedKey> keys;
+std::vector<Candidate> PublishedKeys() {
+  std::vector<Candidate> keys;
   for (const PublishedFile& file : PublishedFiles()) {
     const auto table = nlohmann::json::parse(file.json.begin(), file.json.end(), /*cb=*/nullptr,
                                              /*allow_exceptions=*/false);
@@ -191,7 +190,7 @@ std::vector<PublishedKey> PublishedKeys() {
     keys.push_back({absl::StrCat(paper, "/", std::string(own)), table.value("title", "")});
   }
   std::sort(keys.begin(), keys.end(),
-            [](const PublishedKey& a, const PublishedKey& b) { return a.key < b.key; });
+            [](const Candidate& a, const Candidate& b) { return a.text < b.text; });
   return keys;
 }
 

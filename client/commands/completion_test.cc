@@ -7,12 +7,12 @@ namespace lengthwise::client {
 namespace {
 
 TEST(PublishedKeysTest, EveryFileHasItsKeyAndTitle) {
-  const std::vector<PublishedKey> keys = PublishedKeys();
+  const std::vector<command_line::Candidate> keys = PublishedKeys();
   EXPECT_EQ(keys.size(), PublishedFiles().size());
   std::set<std::string> distinct;
-  for (const PublishedKey& one : keys) {
-    distinct.insert(one.key);
-    EXPECT_FALSE(one.title.empty()) << one.key;
+  for (const command_line::Candidate& one : keys) {
+    distinct.insert(one.text);
+    EXPECT_FALSE(one.help.empty()) << one.text;
   }
   EXPECT_EQ(distinct.size(), keys.size());
   for (const char* key : {"randomized_pe/table_1", "lst_pe_init/table_4_sgd",

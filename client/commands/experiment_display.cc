@@ -283,18 +283,13 @@ absl::Status PrintResults(Program& program, Connection& connection,
   ASSIGN_OR_RETURN(auto cells, connection.Call<v1::SummarizeExperimentResponse>(request));
   const AccuracySummary summary = Summarize(cells);
   const Palette palette = program.palette();
-  std::string subject;
-  bool one_task = true;
-  if (!summary.rows.empty()) {
-    for (const AccuracyRow& row : summary.rows) {
-      one_task = one_task && row.task() == summary.rows[0].task();
-    }
-    subject = one_task ? absl::StrCat(" · ", summary.rows[0].task()) : "";
-  }
-  out << palette(Paint::kBold, ShortName(experiment.name())) << subject << " · "
-      << DescribeCounts(experiment.trials()) << "\n\n";
+  const std::string name = ShortName(experiment.name());
+  const bool one_task = absl::c_all_of(
+      summary.rows, [&](const AccuracyRow& row) { return row.task() == summary.rows[0].task(); });
+  out << palette(Paint::kBold, name)
+      << (one_task && !summary.rows.empty() ? absl::StrCat(" · ", summary.rows[0].task()) : "")
+      << " · " << DescribeCounts(experiment.trials()) << "\n\n";
   if (summary.rows.empty()) {
-    const std::string name = ShortName(experiment.name());
     if (UnendedTrials(experiment.trials()) == 0) {
       out << "No trial succeeded; `lengthwise show " << name << program.WhereArguments()
           << "` says why.\n";

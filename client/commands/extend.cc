@@ -8,7 +8,6 @@
 #include "client/commands/experiment_display.h"
 #include "client/commands/local_training.h"
 #include "client/display/numbers.h"
-#include "platform/printable_text.h"
 #include "platform/status_macros.h"
 #include "proto/trial_counts.h"
 #include "specification/resolve.h"
@@ -74,19 +73,13 @@ absl::Status ConfirmExtension(Program& program, Connection& connection,
     if (program.output_is_table()) program.out() << "Estimated time: " << estimate.text << "\n";
     return absl::OkStatus();
   }
-  std::string command = absl::StrCat("lengthwise extend ", name);
-  const auto add = [&](absl::string_view option, const std::string& value) {
-    if (!value.empty()) absl::StrAppend(&command, " --", option, " ", platform::ShellWord(value));
-  };
-  add("seeds", options.seeds);
-  add("weight_seeds", options.weight_seeds);
-  add("data_seeds", options.data_seeds);
-  absl::StrAppend(&command, WorkerArguments(options.workers), options.watch ? " --watch" : "",
-                  program.WhereArguments());
-  return program.Confirm(absl::StrCat("adds ", FormatCount(static_cast<int64_t>(trials)),
-                                      trials == 1 ? " trial to " : " trials to ", name,
-                                      "; estimated time: ", estimate.text),
-                         absl::StrCat(command, " --yes"));
+  return program.Confirm(
+      absl::StrCat("adds ", Counted(static_cast<int64_t>(trials), "trial"), " to ", name,
+                   "; estimated time: ", estimate.text),
+      absl::StrCat("lengthwise extend ", name, Argument("seeds", options.seeds),
+                   Argument("weight_seeds", options.weight_seeds),
+                   Argument("data_seeds", options.data_seeds), WorkerArguments(options.workers),
+                   options.watch ? " --watch" : "", program.WhereArguments(), " --yes"));
 }
 
 absl::StatusOr<int> Extend(Program& program, const ExtendOptions& options) {
@@ -112,8 +105,7 @@ absl::StatusOr<int> Extend(Program& program, const ExtendOptions& options) {
     if (extended.added_trials() == 0) {
       program.out() << name << " has all of these trials already; nothing was added\n";
     } else {
-      program.out() << "Added " << FormatCount(extended.added_trials())
-                    << (extended.added_trials() == 1 ? " trial to " : " trials to ") << name
+      program.out() << "Added " << Counted(extended.added_trials(), "trial") << " to " << name
                     << "\n";
     }
   } else {

@@ -59,15 +59,15 @@ absl::StatusOr<int> CancelOwners(Program& program, Connection& connection,
                   << " was left to cancel.\n";
     return kSuccess;
   }
-  std::string deed = absl::StrCat("cancels ", FormatCount(trials),
-                                  trials == 1 ? " trial" : " trials", " of ", options.owner, " in");
+  std::string deed =
+      absl::StrCat("cancels ", Counted(trials, "trial"), " of ", options.owner, " in");
   for (const v1::Experiment& experiment : experiments) {
     absl::StrAppend(&deed, " ", ShortName(experiment.name()));
   }
   if (!options.yes) {
-    RETURN_IF_ERROR(program.Confirm(
-        deed, absl::StrCat("lengthwise cancel --owner ", platform::ShellWord(options.owner),
-                           " --yes", program.WhereArguments())));
+    RETURN_IF_ERROR(
+        program.Confirm(deed, absl::StrCat("lengthwise cancel", Argument("owner", options.owner),
+                                           " --yes", program.WhereArguments())));
   }
   for (const v1::Experiment& experiment : experiments) {
     RETURN_IF_ERROR(CancelExperiment(program, connection, experiment, options.reason));
@@ -178,10 +178,10 @@ std::string Deed(const std::vector<v1::Experiment>& experiments) {
     bytes += experiment.disk_use().artifact_bytes() + experiment.disk_use().event_bytes();
     absl::StrAppend(&deed, " ", ShortName(experiment.name()));
   }
-  return absl::StrCat(deed, ": ", FormatCount(trials),
-                      trials == 1 ? " trial with its model and history, "
-                                  : " trials with their models and histories, ",
-                      FormatBytes(bytes));
+  return absl::StrCat(
+      deed, ": ",
+      Counted(trials, "trial with its model and history", "trials with their models and histories"),
+      ", ", FormatBytes(bytes));
 }
 
 // The experiments to delete. Of several, those with unfinished trials are left out.
@@ -219,16 +219,12 @@ absl::StatusOr<int> Delete(Program& program, const DeleteOptions& options) {
     return kSuccess;
   }
   if (!options.yes) {
-    std::string command = "lengthwise delete";
-    if (!options.experiment.empty()) {
-      absl::StrAppend(&command, " ", ShortName(experiments.front().name()));
-    }
-    for (const auto& [option, value] : {std::pair(" --older_than ", &options.older_than),
-                                        std::pair(" --owner ", &options.owner)}) {
-      if (!value->empty()) absl::StrAppend(&command, option, platform::ShellWord(*value));
-    }
-    RETURN_IF_ERROR(program.Confirm(Deed(experiments),
-                                    absl::StrCat(command, " --yes", program.WhereArguments())));
+    const std::string name =
+        options.experiment.empty() ? "" : " " + ShortName(experiments.front().name());
+    RETURN_IF_ERROR(program.Confirm(
+        Deed(experiments),
+        absl::StrCat("lengthwise delete", name, Argument("older_than", options.older_than),
+                     Argument("owner", options.owner), " --yes", program.WhereArguments())));
   }
   for (const v1::Experiment& experiment : experiments) {
     v1::DeleteExperimentRequest request;

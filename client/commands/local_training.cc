@@ -11,7 +11,6 @@
 #include "client/connection/private_service.h"
 #include "client/display/numbers.h"
 #include "platform/flag_checks.h"
-#include "platform/printable_text.h"
 #include "platform/usable_cpus.h"
 #include "proto/trial_counts.h"
 
@@ -39,7 +38,7 @@ std::string WhatElseWaits(Connection& connection, const std::string& experiment,
   return absl::StrCat(newest, waiting == 1 ? " also waits here and is" : others,
                       " not trained now; resume ", waiting == 1 ? "it" : "each",
                       " afterwards: lengthwise run ", waiting == 1 ? newest : "NAME",
-                      " --data_dir ", platform::ShellWord(data_dir));
+                      Argument("data_dir", data_dir));
 }
 
 // Returns a sentence about the progress that a stopped training keeps.
@@ -65,10 +64,9 @@ std::string WhatIsKept(Connection& connection, const std::string& experiment) {
 std::string HowToResume(const std::string& experiment, const std::string& data_dir,
                         const LocalWorkers& workers) {
   const std::string name = ShortName(experiment);
-  const std::string directory = platform::ShellWord(data_dir);
-  return absl::StrCat("\n  lengthwise run ", name, " --data_dir ", directory,
-                      WorkerArguments(workers), "\n  lengthwise show ", name, " --data_dir ",
-                      directory);
+  const std::string directory = Argument("data_dir", data_dir);
+  return absl::StrCat("\n  lengthwise run ", name, directory, WorkerArguments(workers),
+                      "\n  lengthwise show ", name, directory);
 }
 
 }  // namespace

@@ -188,14 +188,9 @@ absl::StatusOr<int> Program::RunPython(std::vector<std::string> arguments, bool 
 }
 
 std::string Program::WhereArguments() const {
-  std::string text;
-  const auto add = [&](absl::string_view option, const std::string& value) {
-    if (!value.empty()) absl::StrAppend(&text, " --", option, " ", platform::ShellWord(value));
-  };
-  add("data_dir", data_dir);
-  if (!data_dir.empty()) return text;
-  add("server", server);
-  for (const auto& [name, value] : access_) add(name, value);
+  if (!data_dir.empty()) return Argument("data_dir", data_dir);
+  std::string text = Argument("server", server);
+  for (const auto& [name, value] : access_) text += Argument(name, value);
   return text;
 }
 
@@ -390,6 +385,10 @@ int FinishOutput(Program& program, int code) {
 
 int Main(const std::vector<std::string>& arguments, Program& program) {
   return FinishOutput(program, Execute(arguments, program));
+}
+
+std::string Argument(absl::string_view name, const std::string& value) {
+  return value.empty() ? "" : absl::StrCat(" --", name, " ", platform::ShellWord(value));
 }
 
 std::string RandomRequestId() {

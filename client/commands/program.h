@@ -13,6 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "client/connection/connection.h"
 #include "client/connection/private_service.h"
 #include "client/display/records.h"
@@ -184,6 +185,9 @@ CommandLine DefineCommandLine(Program& program);
 
 // Parses the command line (without the program's name), runs the command and returns the exit code.
 int Main(const std::vector<std::string>& arguments, Program& program);
+
+// Returns " --NAME VALUE" for a recommended command, quoted for a shell; empty without a value.
+std::string Argument(absl::string_view name, const std::string& value);
 
 // Returns an id that makes a request repeatable: 24 random hexadecimal digits.
 std::string RandomRequestId();

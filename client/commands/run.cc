@@ -15,7 +15,6 @@
 #include "client/connection/private_service.h"
 #include "client/display/numbers.h"
 #include "client/display/terminal.h"
-#include "platform/printable_text.h"
 #include "platform/status_macros.h"
 #include "proto/trial_counts.h"
 
@@ -74,7 +73,7 @@ absl::StatusOr<Found> FindByName(Connection& connection, const std::string& name
 std::string Headline(const Found& found, int workers) {
   const int64_t all = AllTrials(found.experiment.trials());
   const int64_t left = UnendedTrials(found.experiment.trials());
-  const std::string trials = absl::StrCat(FormatCount(all), all == 1 ? " trial" : " trials");
+  const std::string trials = Counted(all, "trial");
   if (!found.resumed) {
     return absl::StrCat(trials, ", on a private server and ",
                         workers == 1 ? "worker" : absl::StrCat(workers, " workers"));
@@ -146,8 +145,7 @@ absl::StatusOr<int> Run(Program& program, const RunOptions& options) {
   if (!found.repeated.empty()) {
     program.err() << "warning: " << found.repeated << " has trained the same specification, and "
                   << name << " trains it again; `lengthwise run " << found.repeated
-                  << " --data_dir " << platform::ShellWord(data_dir)
-                  << "` shows the results of the first\n"
+                  << program.WhereArguments() << "` shows the results of the first\n"
                   << std::flush;
   }
   if (program.output == kEvents) {

@@ -48,6 +48,16 @@ catalogue::ParameterValue ParseValue(const std::string& text) {
   return text;
 }
 
+// Prints a sample as a line of json or csv, or adds it to the table.
+void Print(Program& program, const std::vector<std::string>& cells,
+           const nlohmann::ordered_json& json, Table& table) {
+  if (program.output_is_table()) {
+    table.AddRow({cells.begin(), cells.end()});
+  } else {
+    program.out() << (program.output == "json" ? json.dump() : absl::StrJoin(cells, ",")) << "\n";
+  }
+}
+
 // Prints the first puzzles that the trials of a data seed train on or are validated on, in the
 // order of the conditions in an evaluation.
 absl::StatusOr<int> SamplePuzzles(Program& program, const SampleOptions& options,
@@ -61,15 +71,10 @@ absl::StatusOr<int> SamplePuzzles(Program& program, const SampleOptions& options
     const std::vector<int32_t> tokens(first, first + static_cast<std::ptrdiff_t>(task.cells()));
     const int32_t answer = puzzles.classes[static_cast<size_t>(i)];
     const auto condition = static_cast<size_t>(puzzles.conditions[static_cast<size_t>(i)]);
-    if (program.output == "json") {
-      const nlohmann::ordered_json json = {
-          {"input", tokens}, {"target", {answer}}, {"condition", condition + 1}};
-      program.out() << json.dump() << "\n";
-    } else if (program.output == "csv") {
-      program.out() << task.Format(tokens) << "," << answer + 1 << "," << condition + 1 << "\n";
-    } else {
-      table.AddRow({task.Format(tokens), absl::StrCat(answer + 1), task.conditions()[condition]});
-    }
+    Print(program,
+          {task.Format(tokens), absl::StrCat(answer + 1),
+           program.output_is_table() ? task.conditions()[condition] : absl::StrCat(condition + 1)},
+          {{"input", tokens}, {"target", {answer}}, {"condition", condition + 1}}, table);
   }
   if (program.output_is_table()) program.Write(table);
   return kSuccess;
@@ -107,15 +112,8 @@ absl::StatusOr<int> SampleNumbers(Program& program, const SampleOptions& options
     }
     const std::string input =
         tokens.empty() ? text(inputs, " ") : tasks::numeric::RelationalText(inputs, tokens);
-    if (program.output == "json") {
-      program.out()
-          << nlohmann::ordered_json{{"input", inputs}, {"target", targets}, {"mask", mask}}.dump()
-          << "\n";
-    } else if (program.output == "csv") {
-      program.out() << input << "," << text(counted, " ") << "\n";
-    } else {
-      table.AddRow({input, text(counted, " ")});
-    }
+    Print(program, {input, text(counted, " ")},
+          {{"input", inputs}, {"target", targets}, {"mask", mask}}, table);
   }
   if (program.output_is_table()) {
     program.Write(table);
@@ -141,17 +139,12 @@ absl::StatusOr<int> SampleText(Program& program, const SampleOptions& options,
     const tasks::TextExample example = task.Sample(options.length, /*augmented=*/true, stream);
     const std::string prompt = task.Format(example.Prompt());
     const std::string answer = task.Format(example.Answer());
-    if (program.output == "json") {
-      const nlohmann::ordered_json json = {{"input", example.Prompt()},
-                                           {"target", example.Answer()},
-                                           {"prompt", prompt},
-                                           {"answer", answer}};
-      program.out() << json.dump() << "\n";
-    } else if (program.output == "csv") {
-      program.out() << prompt << "," << answer << "\n";
-    } else {
-      table.AddRow({prompt, answer});
-    }
+    Print(program, {prompt, answer},
+          {{"input", example.Prompt()},
+           {"target", example.Answer()},
+           {"prompt", prompt},
+           {"answer", answer}},
+          table);
   }
   if (program.output_is_table()) program.Write(table);
   return kSuccess;
@@ -293,33 +286,21 @@ absl::StatusOr<int> Sample(Program& program, const SampleOptions& options) {
                {.header = "target", .shrinks_to = 10},
                {.header = "counted", .shrinks_to = 8}});
   bool all_count = true;
-  std::vector<std::vector<Table::Cell>> rows;
   if (program.output == "csv") program.out() << "input,target,mask\n";
   for (int64_t row = 0; row < options.count; ++row) {
     random::Stream stream(options.seed, random::Purpose::kPreview, /*step=*/0,
                           static_cast<uint32_t>(row));
     transduction->Sample(options.length, stream, absl::MakeSpan(input), absl::MakeSpan(target));
     transduction->Mask(target, absl::MakeSpan(mask));
-    if (program.output == "json") {
-      const nlohmann::ordered_json json = {{"input", input}, {"target", target}, {"mask", mask}};
-      program.out() << json.dump() << "\n";
-    } else if (program.output == "csv") {
-      program.out() << absl::StrJoin(input, " ") << "," << absl::StrJoin(target, " ") << ","
-                    << absl::StrJoin(std::vector<int>(mask.begin(), mask.end()), " ") << "\n";
-    } else {
-      for (const uint8_t counts : mask) all_count = all_count && counts == 1;
-      rows.push_back({absl::StrJoin(input, " "), absl::StrJoin(target, " "),
-                      absl::StrJoin(std::vector<int>(mask.begin(), mask.end()), " ")});
-    }
+    for (const uint8_t counts : mask) all_count = all_count && counts == 1;
+    Print(program,
+          {absl::StrJoin(input, " "), absl::StrJoin(target, " "),
+           absl::StrJoin(std::vector<int>(mask.begin(), mask.end()), " ")},
+          {{"input", input}, {"target", target}, {"mask", mask}}, table);
   }
   if (!program.output_is_table()) return kSuccess;
-  if (all_count) {
-    // A column in which every value is 1 is left out.
-    table = Table({{.header = "input", .shrinks_to = 10}, {.header = "target", .shrinks_to = 10}});
-    for (auto& row : rows) row.pop_back();
-  }
-  for (auto& row : rows) table.AddRow(std::move(row));
-  return program.Write(table);
+  // A column in which every value is 1 is left out.
+  return program.Write(all_count ? table.Without(2) : table);
 }
 
 }  // namespace

@@ -81,10 +81,10 @@ std::string ReadySpecification(const std::string& name) {
   return "";
 }
 
-absl::StatusOr<v1::SpecificationText> ReadSpecification(const std::string& given) {
+absl::StatusOr<v1::SpecificationText> ReadSpecification(const std::string& path) {
   const int64_t most_bytes = specification::Limits().max_text_bytes;
   v1::SpecificationText text;
-  if (given == "-") {
+  if (path == "-") {
     text.set_format(v1::SpecificationText::YAML);
     std::string& read = *text.mutable_text();
     // Up to a NUL byte, if the program that gives it keeps the input open (--until_eof).
@@ -95,8 +95,6 @@ absl::StatusOr<v1::SpecificationText> ReadSpecification(const std::string& given
     return absl::InvalidArgumentError(absl::StrCat("standard input has more than ", most_bytes,
                                                    " bytes, the most of a specification"));
   }
-  const std::string ready = ReadySpecification(given);
-  const std::string& path = ready.empty() ? given : ready;
   struct stat status;
   if (stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode)) {
     return absl::InvalidArgumentError(
@@ -116,14 +114,15 @@ absl::StatusOr<v1::SpecificationText> ReadSpecification(const std::string& given
   return text;
 }
 
-absl::StatusOr<ResolvedFile> ResolveFile(const std::string& path) {
+absl::StatusOr<ResolvedFile> ResolveFile(const std::string& given) {
   // The status is not sent over the network, so every problem can be listed.
   const specification::Limits limits{.max_problem_bytes = 1 << 20};
   ResolvedFile resolved;
-  ASSIGN_OR_RETURN(resolved.text, ReadSpecification(path));
+  resolved.path = ReadySpecification(given);
+  if (resolved.path.empty()) resolved.path = given;
+  ASSIGN_OR_RETURN(resolved.text, ReadSpecification(resolved.path));
   specification::Parsed parsed = specification::Parse(resolved.text.format(), resolved.text.text());
-  const std::string ready = ReadySpecification(path);
-  resolved.examples = AttachExamples(ready.empty() ? path : ready, parsed);
+  resolved.examples = AttachExamples(resolved.path, parsed);
   absl::StatusOr<specification::Grid> grid =
       specification::ResolveWith(specification::AllCatalogues(), std::move(parsed), limits);
   if (grid.ok()) {
@@ -137,7 +136,7 @@ absl::StatusOr<ResolvedFile> ResolveFile(const std::string& path) {
   }
   if (!absl::IsInvalidArgument(grid.status())) return grid.status();
   return absl::InvalidArgumentError(
-      absl::StrCat(path == "-" ? "the specification" : path, " is not valid:\n  ",
+      absl::StrCat(given == "-" ? "the specification" : given, " is not valid:\n  ",
                    absl::StrReplaceAll(grid.status().message(), {{"\n", "\n  "}})));
 }
 

@@ -23,9 +23,9 @@ namespace lengthwise::client {
 // the checkout that the current directory is in. Empty if there is none or if `name` is a file.
 std::string ReadySpecification(const std::string& name);
 
-// Reads a file, a ready specification by its name, or, for "-", YAML or JSON from standard input.
-// INVALID_ARGUMENT if it cannot be read or its extension is unknown.
-absl::StatusOr<v1::SpecificationText> ReadSpecification(const std::string& given);
+// Reads a file or, for "-", YAML or JSON from standard input. INVALID_ARGUMENT if it cannot be read
+// or its extension is unknown.
+absl::StatusOr<v1::SpecificationText> ReadSpecification(const std::string& path);
 
 // A file that trials of a specification need: examples, or the archive of a network.
 struct ExampleFile {
@@ -52,15 +52,17 @@ AttachedExamples AttachExamples(const std::string& specification_path,
                                 specification::Parsed& parsed);
 
 struct ResolvedFile {
+  std::string path;  // of the file that was read; "-" for standard input
   v1::SpecificationText text;
   specification::Grid grid;
   // Example files of its tasks.
   AttachedExamples examples;
 };
 
-// Reads it (ReadSpecification) and resolves it as the server would, with the example files that it
-// names. INVALID_ARGUMENT has a first line "PATH is not valid:" and a line for each problem.
-absl::StatusOr<ResolvedFile> ResolveFile(const std::string& path);
+// Reads a file, a ready specification by its name, or "-" (ReadSpecification), and resolves it as
+// the server would, with the example files that it names. INVALID_ARGUMENT has a first line "GIVEN
+// is not valid:" and a line for each problem.
+absl::StatusOr<ResolvedFile> ResolveFile(const std::string& given);
 
 // Sets the request's specification: the text, or the message if it names files.
 void SetSpecification(const ResolvedFile& read, v1::CreateExperimentRequest& request);

@@ -90,9 +90,7 @@ void AddValidate(Command root, Program& program) {
           return kSuccess;
         }
         if (program.output_is_table()) {
-          const std::string ready = ReadySpecification(*path);
-          program.out() << "OK: " << (ready.empty() ? *path : ready) << " is valid, "
-                        << DescribeGrid(grid) << "\n";
+          program.out() << "OK: " << read.path << " is valid, " << DescribeGrid(grid) << "\n";
           WriteExamples(program, grid, read.examples);
           WriteOverrides(grid, program.out());
           WriteLeftOut(program, grid);

@@ -39,11 +39,6 @@ constexpr size_t kLongestCommand = 80;
 // Held by a client that looks for a server, until it has found or started one.
 constexpr char kStartingFile[] = "STARTING";
 
-std::string Environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
-
 // Returns the log's last lines below a line that names the log. A log on a full disk is empty.
 std::string LogExcerpt(const std::string& log) {
   const std::string tail = Tail(log, kLogLines);
@@ -183,7 +178,8 @@ bool HoldsExperiments(const std::string& data_dir) {
 
 absl::StatusOr<std::string> FindProgram(const std::string& name, const std::string& folder,
                                         const std::string& variable) {
-  if (const std::string given = Environment(variable.c_str()); !given.empty()) return given;
+  const char* given = std::getenv(variable.c_str());
+  if (given != nullptr && *given != '\0') return given;
   std::error_code error;
   const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
   const std::vector<std::filesystem::path> candidates = {

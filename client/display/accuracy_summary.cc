@@ -1,14 +1,12 @@
 #include "client/display/accuracy_summary.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_format.h"
 #include "client/display/numbers.h"
 #include "client/display/records.h"
 #include "proto/component_label.h"
@@ -62,11 +60,6 @@ void AddErrors(const v1::AnswerErrors* errors, std::vector<Value>& row) {
 }
 
 }  // namespace
-
-std::string FormatScore(const AccuracySummary& summary, double score) {
-  if (!summary.heading.compared_by_loss()) return FormatPercent(score);
-  return std::isnan(score) ? "–" : absl::StrFormat("%.3g", score);
-}
 
 AccuracySummary Summarize(const v1::SummarizeExperimentResponse& summary) {
   AccuracySummary result{.heading = summary.heading()};

@@ -32,9 +32,6 @@ struct AccuracySummary {
 // Takes the rows from the server's summary.
 AccuracySummary Summarize(const v1::SummarizeExperimentResponse& summary);
 
-// Formats a score for tables: per cent, or a loss with three digits.
-std::string FormatScore(const AccuracySummary& summary, double score);
-
 // Makes a table of scores with as many lengths (or averaged groups of lengths) as fit `width`, at
 // least one seen and one unseen group. The best mean of each task is marked. Columns whose value is
 // the same in all rows are omitted; the encoding's stays if no other is left. With sparklines each

@@ -60,6 +60,12 @@ double GroupMean(const AccuracyRow& row, const std::vector<int32_t>& lengths, Le
   return count > 0 ? sum / count : kNone;
 }
 
+// Formats a score for tables: per cent, or a loss with three digits.
+std::string FormatScore(double score, bool is_loss) {
+  if (!is_loss) return FormatPercent(score);
+  return std::isnan(score) ? "–" : absl::StrFormat("%.3g", score);
+}
+
 std::string GroupName(const std::vector<int32_t>& lengths, LengthGroup group) {
   if (group.end == group.begin + 1) return absl::StrCat(lengths[group.begin]);
   return absl::StrCat(lengths[group.begin], "–", lengths[group.end - 1]);
@@ -284,7 +290,7 @@ Table MakeAccuracyTable(const AccuracySummary& summary, int width, bool with_spa
     for (const AccuracyColumn& column : accuracy_columns) {
       if (column.group.has_value()) {
         cells.emplace_back(
-            FormatScore(summary, GroupMean(row, *column.lengths, *column.group, is_loss)));
+            FormatScore(GroupMean(row, *column.lengths, *column.group, is_loss), is_loss));
         continue;
       }
       const bool is_seen = column.lengths == &seen;
@@ -295,7 +301,7 @@ Table MakeAccuracyTable(const AccuracySummary& summary, int width, bool with_spa
         const double beside = SideScore(other, is_seen, is_loss);
         if (is_loss ? beside < value : beside > value) best = false;
       }
-      cells.emplace_back(FormatScore(summary, value), best ? Paint::kGreen : Paint::kBold);
+      cells.emplace_back(FormatScore(value, is_loss), best ? Paint::kGreen : Paint::kBold);
     }
     if (with_deviation) cells.emplace_back(FormatPercent(DeviationOf(row.unseen_accuracy())));
     if (with_sparklines) cells.emplace_back(ShapeOf(row, seen, unseen), Paint::kCyan);

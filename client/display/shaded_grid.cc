@@ -80,12 +80,12 @@ Scale FitScale(int columns, int width) {
   return {.columns = shared, .rows = 2 * shared, .characters = 1};
 }
 
-float Largest(const AttentionProbabilities& probabilities, const v1::AttentionMap& map, int layer,
-              const AttentionView& view, int query, int key) {
-  if (view.head > 0) return probabilities.At(layer, view.head - 1, query, key);
+float Largest(const v1::AttentionMap& map, int layer, const AttentionView& view, int query,
+              int key) {
+  if (view.head > 0) return ProbabilityAt(map, layer, view.head - 1, query, key);
   float largest = 0;
   for (int head = 0; head < map.heads(); ++head) {
-    largest = std::max(largest, probabilities.At(layer, head, query, key));
+    largest = std::max(largest, ProbabilityAt(map, layer, head, query, key));
   }
   return largest;
 }
@@ -140,12 +140,11 @@ std::string Draw(const std::vector<Number>& values, int rows, int columns, Numbe
 std::string RenderLayer(const v1::AttentionMap& map, int layer, const AttentionView& view,
                         int width, const Palette& palette) {
   const int tokens = map.tokens_size();
-  const AttentionProbabilities probabilities(map);
   std::vector<float> values;
   float darkest = 0;
   for (int query = 0; query < tokens; ++query) {
     for (int key = 0; key < tokens; ++key) {
-      values.push_back(Largest(probabilities, map, layer, view, query, key));
+      values.push_back(Largest(map, layer, view, query, key));
       darkest = std::max(darkest, values.back());
     }
   }
@@ -160,7 +159,7 @@ std::string RenderLayer(const v1::AttentionMap& map, int layer, const AttentionV
 
 }  // namespace
 
-absl::Status AttentionProbabilities::Check(const v1::AttentionMap& map) {
+absl::Status CheckProbabilities(const v1::AttentionMap& map) {
   const int64_t tokens = map.tokens_size();
   const int64_t wanted =
       int64_t{map.layers()} * map.heads() * tokens * tokens * static_cast<int64_t>(sizeof(float));
@@ -169,12 +168,12 @@ absl::Status AttentionProbabilities::Check(const v1::AttentionMap& map) {
                                           map.probabilities().size(), " bytes, expected ", wanted));
 }
 
-float AttentionProbabilities::At(int layer, int head, int query, int key) const {
-  const size_t tokens = static_cast<size_t>(map_.tokens_size());
+float ProbabilityAt(const v1::AttentionMap& map, int layer, int head, int query, int key) {
+  const size_t tokens = static_cast<size_t>(map.tokens_size());
   const size_t index =
-      ((static_cast<size_t>(layer) * map_.heads() + head) * tokens + query) * tokens + key;
+      ((static_cast<size_t>(layer) * map.heads() + head) * tokens + query) * tokens + key;
   float value = 0;
-  std::memcpy(&value, map_.probabilities().data() + index * sizeof(float), sizeof(float));
+  std::memcpy(&value, map.probabilities().data() + index * sizeof(float), sizeof(float));
   return value;
 }
 

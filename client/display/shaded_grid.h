@@ -13,21 +13,12 @@
 
 namespace lengthwise::client {
 
-// Access to the probabilities of a map, [layers, heads, tokens, tokens].
-class AttentionProbabilities {
- public:
-  // INTERNAL if the number of bytes does not match the map's sizes.
-  static absl::Status Check(const v1::AttentionMap& map);
+// INTERNAL if the number of bytes of a map's probabilities, [layers, heads, tokens, tokens], does
+// not match its sizes.
+absl::Status CheckProbabilities(const v1::AttentionMap& map);
 
-  // The map must pass Check and outlive this object.
-  explicit AttentionProbabilities(const v1::AttentionMap& map) : map_(map) {}
-
-  // Indices from 0; a query attends to keys.
-  float At(int layer, int head, int query, int key) const;
-
- private:
-  const v1::AttentionMap& map_;
-};
+// Indices from 0; a query attends to keys. The map must pass CheckProbabilities.
+float ProbabilityAt(const v1::AttentionMap& map, int layer, int head, int query, int key);
 
 struct AttentionView {
   int layer = 0;  // from 1; 0: all, one grid after another

@@ -97,9 +97,9 @@ TEST(AttentionGridTest, ShowsTheRequestedLayer) {
 
 TEST(AttentionGridTest, NoticesAMapOfTheWrongSize) {
   v1::AttentionMap map = Map(3);
-  EXPECT_TRUE(AttentionProbabilities::Check(map).ok());
+  EXPECT_TRUE(CheckProbabilities(map).ok());
   map.add_tokens(0);
-  EXPECT_TRUE(absl::IsInternal(AttentionProbabilities::Check(map)));
+  EXPECT_TRUE(absl::IsInternal(CheckProbabilities(map)));
 }
 
 using ::testing::HasSubstr;

@@ -1,7 +1,6 @@
 #include "client/display/table.h"
 
 #include <algorithm>
-#include <cstddef>
 
 #include "absl/strings/str_cat.h"
 
@@ -56,17 +55,20 @@ std::vector<int> Table::Widths(int width, int& total) const {
   return widths;
 }
 
+Table Table::Without(std::ptrdiff_t column) const {
+  Table smaller = *this;
+  smaller.columns_.erase(smaller.columns_.begin() + column);
+  for (auto& row : smaller.rows_) row.erase(row.begin() + column);
+  return smaller;
+}
+
 std::string Table::Render(int width, const Palette& palette) const {
   int total = 0;
   const std::vector<int> widths = Widths(width, total);
   const auto dispensable = std::find_if(columns_.rbegin(), columns_.rend(),
                                         [](const Column& column) { return column.may_go; });
   if (width > 0 && total > width && dispensable != columns_.rend() && groups_.empty()) {
-    Table smaller = *this;
-    const std::ptrdiff_t gone = columns_.rend() - dispensable - 1;
-    smaller.columns_.erase(smaller.columns_.begin() + gone);
-    for (auto& row : smaller.rows_) row.erase(row.begin() + gone);
-    return smaller.Render(width, palette);
+    return Without(columns_.rend() - dispensable - 1).Render(width, palette);
   }
   std::string text;
 

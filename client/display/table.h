@@ -2,6 +2,7 @@
 #ifndef LENGTHWISE_CLIENT_DISPLAY_TABLE_H_
 #define LENGTHWISE_CLIENT_DISPLAY_TABLE_H_
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -50,6 +51,9 @@ class Table {
 
   // One cell per column.
   void AddRow(std::vector<Cell> cells) { rows_.push_back(std::move(cells)); }
+
+  // Returns the table without a column, by its index. For tables without groups.
+  Table Without(std::ptrdiff_t column) const;
 
   // Returns lines with line ends and without trailing spaces. Columns that may shrink do so until
   // the table is at most `width` columns wide, and columns that may go are left out; a table that
