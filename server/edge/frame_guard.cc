@@ -156,7 +156,6 @@ absl::StatusOr<bool> FrameGuard::MayBegin(const Frame& frame, absl::Time now) {
 
 void FrameGuard::BeginClientFrame(const Frame& frame) {
   frame_ = frame;
-  in_frame_ = true;
   turn_.reset();  // also of a reset whose call was answered meanwhile
   const bool is_block = frame.type == kHeaders || frame.type == kContinuation;
   if (frame.type == kHeaders) {
@@ -181,7 +180,6 @@ void FrameGuard::BeginClientFrame(const Frame& frame) {
 }
 
 absl::Status FrameGuard::EndClientFrame(std::string& to_server) {
-  in_frame_ = false;
   bool ends = frame_.type == kData && (frame_.flags & kEndStream) != 0;
   if (block_stream_ != 0 && headers_ != nullptr && (frame_.flags & kPriority) != 0 &&
       frame_.type == kHeaders && !fields_.has_value()) {
@@ -326,7 +324,7 @@ absl::StatusOr<size_t> FrameGuard::FromClient(absl::string_view bytes, absl::Tim
   }
   while (true) {
     if (fields_.has_value()) return bytes.size() - rest.size();
-    if (!in_frame_) {
+    if (frame_.left == 0) {
       if (rest.size() < kHeaderBytes) return bytes.size() - rest.size();
       const Frame frame = Parse(rest.data());
       ASSIGN_OR_RETURN(const bool may, MayBegin(frame, now));
@@ -350,7 +348,7 @@ absl::StatusOr<size_t> FrameGuard::FromClient(absl::string_view bytes, absl::Tim
 
 void FrameGuard::FromServer(absl::string_view bytes, std::string& to_client) {
   while (!bytes.empty()) {
-    if (!server_in_frame_) {
+    if (server_frame_.left == 0) {
       if (server_header_.empty()) AppendOwnFrames(to_client);
       const size_t part = std::min(bytes.size(), kHeaderBytes - server_header_.size());
       server_header_.append(bytes.data(), part);
@@ -359,7 +357,6 @@ void FrameGuard::FromServer(absl::string_view bytes, std::string& to_client) {
       if (server_header_.size() < kHeaderBytes) return;
       server_frame_ = Parse(server_header_.data());
       server_header_.clear();
-      server_in_frame_ = true;
     }
     const size_t part = std::min<size_t>(bytes.size(), server_frame_.left);
     to_client.append(bytes.data(), part);
@@ -371,7 +368,6 @@ void FrameGuard::FromServer(absl::string_view bytes, std::string& to_client) {
 }
 
 void FrameGuard::EndServerFrame() {
-  server_in_frame_ = false;
   server_began_ = true;
   if (server_frame_.type == kHeaders || server_frame_.type == kContinuation) {
     server_in_block_ = (server_frame_.flags & kEndHeaders) == 0;
@@ -391,7 +387,7 @@ void FrameGuard::EndServerFrame() {
 
 void FrameGuard::AppendOwnFrames(std::string& to_client) {
   const bool between =
-      server_began_ && !server_in_frame_ && !server_in_block_ && server_header_.empty();
+      server_began_ && server_frame_.left == 0 && !server_in_block_ && server_header_.empty();
   if (!between || own_frames_.empty()) return;
   to_client += std::exchange(own_frames_, {});
 }

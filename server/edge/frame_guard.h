@@ -173,8 +173,7 @@ class FrameGuard {
 
   // Client to server.
   size_t preface_ = 0;  // bytes of the preface received
-  bool in_frame_ = false;
-  Frame frame_;
+  Frame frame_;         // the newest that has begun
   bool frame_passes_ = true;
   uint32_t block_stream_ = 0;  // stream with an open header block; 0: none
   int64_t block_bytes_ = 0;
@@ -192,7 +191,6 @@ class FrameGuard {
   bool server_began_ = false;  // its SETTINGS come before any other frame
   std::string server_header_;  // received part of a frame header
   Frame server_frame_;
-  bool server_in_frame_ = false;
   bool server_in_block_ = false;  // CONTINUATION frames follow
   std::string own_frames_;
 };
