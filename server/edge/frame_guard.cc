@@ -89,21 +89,6 @@ FrameGuard::Frame FrameGuard::Parse(const char* header) {
 }
 
 bool FrameGuard::Take(platform::TokenBucket& bucket, absl::Time now) {
-  const absl::Duration wait = bucket.Take(now);
-  if (wait == absl::ZeroDuration()) return true;
-  retry_at_ = now + wait;
-  return false;
-}
-
-bool FrameGuard::TakeStream(absl::Time now) {
-  if (principal_->open_streams >= principal_->most_streams) {
-    retry_at_ = now + kLookAgain;
-    return false;
-  }
-  return TakeTurn(principal_->new_streams, now);
-}
-
-bool FrameGuard::TakeTurn(platform::TokenBucket& bucket, absl::Time now) {
   if (!turn_.has_value()) turn_ = bucket.Reserve(now);
   if (now < *turn_) {
     retry_at_ = *turn_;
@@ -136,7 +121,12 @@ absl::StatusOr<bool> FrameGuard::MayBegin(const Frame& frame, absl::Time now) {
       }
       if (frame.type == kContinuation) return true;
       if (frame.stream <= last_stream_) return Take(control_bucket_, now);
-      return open_streams() < principal_->most_streams_of_a_connection && TakeStream(now);
+      if (open_streams() >= principal_->most_streams_of_a_connection) return false;
+      if (principal_->open_streams >= principal_->most_streams) {
+        retry_at_ = now + kLookAgain;
+        return false;
+      }
+      return Take(principal_->new_streams, now);
     }
     case kData:
       // Strangers have nothing to send but a health check's small message.
@@ -145,10 +135,10 @@ absl::StatusOr<bool> FrameGuard::MayBegin(const Frame& frame, absl::Time now) {
     case kRstStream: {
       const auto stream = streams_.find(frame.stream);
       if (stream == streams_.end()) return Take(control_bucket_, now);
-      return stream->second.server_answered || TakeTurn(principal_->resets, now);
+      return stream->second.server_answered || Take(principal_->resets, now);
     }
     case kWindowUpdate:
-      return is_trusted() ? TakeTurn(principal_->window_updates, now) : Take(control_bucket_, now);
+      return Take(is_trusted() ? principal_->window_updates : control_bucket_, now);
     default:
       return Take(control_bucket_, now);
   }
@@ -349,7 +339,7 @@ absl::StatusOr<size_t> FrameGuard::FromClient(absl::string_view bytes, absl::Tim
 void FrameGuard::FromServer(absl::string_view bytes, std::string& to_client) {
   while (!bytes.empty()) {
     if (server_frame_.left == 0) {
-      if (server_header_.empty()) AppendOwnFrames(to_client);
+      AppendOwnFrames(to_client);
       const size_t part = std::min(bytes.size(), kHeaderBytes - server_header_.size());
       server_header_.append(bytes.data(), part);
       to_client.append(bytes.data(), part);
@@ -388,8 +378,7 @@ void FrameGuard::EndServerFrame() {
 void FrameGuard::AppendOwnFrames(std::string& to_client) {
   const bool between =
       server_began_ && server_frame_.left == 0 && !server_in_block_ && server_header_.empty();
-  if (!between || own_frames_.empty()) return;
-  to_client += std::exchange(own_frames_, {});
+  if (between) to_client += std::exchange(own_frames_, {});
 }
 
 void FrameGuard::AppendGoAway(absl::string_view reason, std::string& to_client) {

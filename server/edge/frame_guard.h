@@ -147,11 +147,8 @@ class FrameGuard {
   // Returns true if the frame may begin now. False: it must wait; sets retry_at_ if a rate limit
   // holds it back. An error says why the connection must end.
   absl::StatusOr<bool> MayBegin(const Frame& frame, absl::Time now);
+  // Takes a unit for the frame that waits. Connections that share a bucket take turns.
   bool Take(platform::TokenBucket& bucket, absl::Time now);
-  // Takes one of what the principal's connections share in turns.
-  bool TakeTurn(platform::TokenBucket& bucket, absl::Time now);
-  // Whether the principal may have one more stream now.
-  bool TakeStream(absl::Time now);
   void BeginClientFrame(const Frame& frame);
   absl::Status EndClientFrame(std::string& to_server);
   // At the end of a header block that the guard reads: passes or answers its call, or keeps it in
