@@ -217,24 +217,21 @@ absl::Status FrameGuard::EndBlock(std::string& to_server) {
   }
   const HeaderFields fields = *std::exchange(fields_, std::nullopt);
   const std::string block = std::exchange(block_, {});
-  if (!is_trusted()) {
-    const auto stream = streams_.find(id);
-    const absl::Status status = principal.status();
-    if (asks && status.ok()) {
-      is_trusted_ = true;
-      principal_ = *std::move(principal);
-      principal_->open_streams += open_streams();
-      const auto most = static_cast<uint32_t>(principal_->most_streams_of_a_connection);
-      if (most < Principal::kMostStreams) {
-        AppendFrame(kSettings, 0, 0, absl::StrCat(kMaxConcurrentStreams, BigEndian(most)),
-                    own_frames_);
-      }
+  if (!principal.ok()) Refuse(id, principal.status());
+  if (asks && principal.ok()) {
+    is_trusted_ = true;
+    principal_ = *std::move(principal);
+    principal_->open_streams += open_streams();
+    const auto most = static_cast<uint32_t>(principal_->most_streams_of_a_connection);
+    if (most < Principal::kMostStreams) {
+      AppendFrame(kSettings, 0, 0, absl::StrCat(kMaxConcurrentStreams, BigEndian(most)),
+                  own_frames_);
     }
-    if (!status.ok() || stream == streams_.end()) {
-      withheld_ = true;
-      if (!status.ok()) Refuse(id, status);
-      return absl::OkStatus();
-    }
+  }
+  // Of a call that was refused, now or before.
+  if (!is_trusted() && !streams_.contains(id)) {
+    withheld_ = true;
+    return absl::OkStatus();
   }
   AppendFrame(kHeaders, kEndHeaders | (block_ends_stream_ ? kEndStream : 0), id,
               withheld_ ? WriteHeaderBlock(fields) : block, to_server);
