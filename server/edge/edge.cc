@@ -4,7 +4,6 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <openssl/err.h>
-#include <pthread.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -119,14 +118,6 @@ std::string Shown(const sockaddr_storage& address) {
   return absl::StrCat(is_ipv6 ? "[" : "", name, is_ipv6 ? "]" : "", ":", PortOf(address));
 }
 
-// OpenSSL may write to a socket whose client is gone; SIGPIPE would end the server.
-void BlockSigpipe() {
-  sigset_t pipe;
-  sigemptyset(&pipe);
-  sigaddset(&pipe, SIGPIPE);
-  pthread_sigmask(SIG_BLOCK, &pipe, nullptr);
-}
-
 // For SSL_set_msg_callback: counts KeyUpdates from the client in `counter`.
 void CountKeyUpdate(int is_sent, int, int content, const void* bytes, size_t size, SSL*,
                     void* counter) {
@@ -223,6 +214,7 @@ struct Edge::Connection {
 };
 
 absl::StatusOr<std::unique_ptr<Edge>> Edge::Listen(Options options) {
+  signal(SIGPIPE, SIG_IGN);  // OpenSSL may write to a socket whose client is gone
   std::unique_ptr<Edge> edge(new Edge(std::move(options)));
   if (!edge->options_.encryption.certificate.empty()) {
     RETURN_IF_ERROR(edge->SetEncryption(edge->options_.encryption));
@@ -310,7 +302,6 @@ void Edge::Wake() {
 }
 
 void Edge::Run() {
-  BlockSigpipe();
   epoll_event woken = {.events = EPOLLIN, .data = {.u64 = kWake}};
   epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, wake_.get(), &woken);
   WatchListeners(true);
@@ -565,7 +556,6 @@ void Edge::Submit(Connection& connection, std::function<void(Connection&)> work)
 
 void Edge::ContinueHandshake(Connection& connection) {
   Submit(connection, [](Connection& each) {
-    BlockSigpipe();
     ERR_clear_error();
     const int result = SSL_do_handshake(each.ssl.get());
     each.handshake_error = SSL_get_error(each.ssl.get(), result);

@@ -82,7 +82,8 @@ class Edge {
       std::function<absl::StatusOr<Account>(const Peer&, absl::string_view, absl::string_view)>;
 
   // Binds the address. Clients wait in the kernel's queue until Start. FAILED_PRECONDITION if the
-  // address cannot be bound or the encryption cannot be used.
+  // address cannot be bound or the encryption cannot be used. The process ignores SIGPIPE from here
+  // on.
   static absl::StatusOr<std::unique_ptr<Edge>> Listen(Options options);
   ~Edge();
   Edge(const Edge&) = delete;
