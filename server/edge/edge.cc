@@ -296,10 +296,7 @@ void Edge::Stop(absl::Duration grace) {
   listeners_.clear();
 }
 
-void Edge::Wake() {
-  const uint64_t one = 1;
-  [[maybe_unused]] const ssize_t written = write(wake_.get(), &one, sizeof(one));
-}
+void Edge::Wake() { eventfd_write(wake_.get(), 1); }
 
 void Edge::Run() {
   epoll_event woken = {.events = EPOLLIN, .data = {.u64 = kWake}};
@@ -327,8 +324,8 @@ void Edge::Run() {
     for (int i = 0; i < count; ++i) {
       const uint64_t what = events[i].data.u64;
       if (what == kWake) {
-        uint64_t value = 0;
-        [[maybe_unused]] const ssize_t size = read(wake_.get(), &value, sizeof(value));
+        eventfd_t value = 0;
+        eventfd_read(wake_.get(), &value);
         std::vector<uint64_t> worked;
         {
           platform::MutexLock lock(worked_mutex_);
@@ -578,9 +575,7 @@ bool Edge::FinishHandshake(Connection& connection) {
                                    " failed: ", connection.handshake_reason));
   }
   if (error != SSL_ERROR_NONE) return false;
-  X509* const certificate = SSL_get1_peer_certificate(connection.ssl.get());
-  connection.peer.has_certificate = certificate != nullptr;
-  X509_free(certificate);
+  connection.peer.has_certificate = SSL_get0_peer_certificate(connection.ssl.get()) != nullptr;
   const int64_t verified = SSL_get_verify_result(connection.ssl.get());
   if (connection.peer.has_certificate && verified != X509_V_OK) {
     EdgeLog().Warning(absl::StrCat("refused the certificate of ", connection.peer.address, ": ",
