@@ -61,20 +61,9 @@ absl::Time SteadyNow() {
   return absl::UnixEpoch() + absl::FromChrono(std::chrono::steady_clock::now().time_since_epoch());
 }
 
-// With a low limit, three eighths of it stay for connections.
-int64_t ReservedOf(int64_t limit) { return std::min(kReservedDescriptors, limit * 5 / 8); }
-
 platform::LimitedLog& EdgeLog() {
   static auto* const log = new platform::LimitedLog(absl::Seconds(10));
   return *log;
-}
-
-// "HOST" or "[HOST]" and "PORT".
-std::pair<std::string, std::string> Split(absl::string_view address) {
-  const size_t colon = address.rfind(':');
-  const absl::string_view host =
-      absl::StripSuffix(absl::StripPrefix(address.substr(0, colon), "["), "]");
-  return {std::string(host), std::string(address.substr(colon + 1))};
 }
 
 // In network byte order.
@@ -232,7 +221,9 @@ Edge::Edge(Options options)
       next_id_(kFirstConnection),
       buffer_(kReadBytes) {
   const int64_t limit = platform::DescriptorLimit();
-  const int64_t room = (limit - ReservedOf(limit)) / kDescriptorsOfAConnection;
+  // With a low limit, three eighths of it stay for connections.
+  const int64_t reserved = std::min(kReservedDescriptors, limit * 5 / 8);
+  const int64_t room = (limit - reserved) / kDescriptorsOfAConnection;
   most_connections_ = options_.connections > 0 ? std::min(options_.connections, room) : room;
 }
 
@@ -246,7 +237,10 @@ absl::Status Edge::SetEncryption(const Encryption& encryption) {
 Edge::~Edge() { Stop(absl::ZeroDuration()); }
 
 absl::Status Edge::Bind() {
-  auto [host, port] = Split(options_.listen);
+  const absl::string_view listen = options_.listen;
+  const absl::string_view shown_host = listen.substr(0, listen.rfind(':'));  // "HOST", "[HOST]"
+  const std::string host(absl::StripSuffix(absl::StripPrefix(shown_host, "["), "]"));
+  const std::string port(listen.substr(listen.rfind(':') + 1));
   // "0.0.0.0" means every address of the machine, of IPv6 too if the machine has it.
   std::vector<std::shared_ptr<addrinfo>> candidates;
   if (host == "0.0.0.0") candidates.push_back(Resolve("::", port, AI_PASSIVE | AI_NUMERICHOST));
@@ -270,9 +264,7 @@ absl::Status Edge::Bind() {
                      ": the port is in use, or this machine has no such address; choose another "
                      "with --listen HOST:PORT"));
   }
-  const absl::string_view listen = options_.listen;
-  address_ = absl::StrCat(listen.substr(0, listen.rfind(':')), ":",
-                          PortOf(LocalAddress(listeners_.front().get())));
+  address_ = absl::StrCat(shown_host, ":", PortOf(LocalAddress(listeners_.front().get())));
   return absl::OkStatus();
 }
 
@@ -419,16 +411,16 @@ void Edge::Accept(int listener) {
 
 bool Edge::MakeRoom(const std::string& address) {
   const auto found = addresses_.find(address);
-  const int64_t untrusted_here =
-      found == addresses_.end() ? 0 : static_cast<int64_t>(found->second.untrusted.size());
-  const int64_t here = found == addresses_.end() ? 0 : found->second.connections;
-  if (untrusted_here >= std::min(options_.untrusted_connections_per_address,
-                                 std::max<int64_t>(most_connections_ / 2, 1)) ||
-      here >= std::max<int64_t>(most_connections_ / 2, 1)) {
-    EdgeLog().Warning(absl::StrCat("one client address is at its limit: ", here, " connections, ",
-                                   untrusted_here, " of them without a valid call"));
+  const Address none;
+  const Address& here = found == addresses_.end() ? none : found->second;
+  const auto untrusted_here = static_cast<int64_t>(here.untrusted.size());
+  if (untrusted_here >= options_.untrusted_connections_per_address ||
+      here.connections >= std::max<int64_t>(most_connections_ / 2, 1)) {
+    EdgeLog().Warning(absl::StrCat("one client address is at its limit: ", here.connections,
+                                   " connections, ", untrusted_here,
+                                   " of them without a valid call"));
     if (untrusted_here == 0) return false;
-    Connection& oldest = *found->second.untrusted.front();
+    Connection& oldest = *here.untrusted.front();
     if (SteadyNow() - oldest.opened < kLeastAge) return false;
     Destroy(oldest);
     return true;
@@ -826,9 +818,7 @@ void Edge::Watch(Connection& connection) {
 
 void Edge::SetTimer(Connection& connection, absl::Time time) {
   if (connection.timer == time) return;
-  if (connection.timer != absl::InfiniteFuture()) {
-    timers_.erase({connection.timer, connection.id});
-  }
+  timers_.erase({connection.timer, connection.id});
   connection.timer = time;
   if (time != absl::InfiniteFuture()) timers_.insert({time, connection.id});
 }
