@@ -167,6 +167,24 @@ struct Edge::Connection {
   Connection(const FrameGuard::Limits& limits, FrameGuard::Admit admit)
       : guard(limits, std::move(admit)) {}
 
+  // On a thread of handshakes; FinishHandshake acts on the result.
+  void ContinueHandshake() {
+    ERR_clear_error();
+    handshake_error = SSL_get_error(ssl.get(), SSL_do_handshake(ssl.get()));
+    if (handshake_error != SSL_ERROR_SSL) return;
+    const char* const reason = ERR_reason_error_string(ERR_peek_error());
+    handshake_reason = reason == nullptr ? "no reason given" : reason;
+  }
+  // Whether the guard may take bytes now. The client waits while either direction is full
+  // (back-pressure).
+  bool may_take() const {
+    return state == State::kRelaying && !has_work && to_server.size() < kMostPending &&
+           to_client.size() < kMostPending;
+  }
+  // Whether bytes may be read for it. An incomplete frame header has fewer than 9 bytes. With more,
+  // the guard holds back a frame: nothing is read then, so that `from_client` stays bounded.
+  bool may_read() const { return may_take() && !client_ended && from_client.size() < 9; }
+
   uint64_t id = 0;
   State state = State::kRelaying;
   platform::Descriptor client;
@@ -543,18 +561,6 @@ void Edge::Submit(Connection& connection, std::function<void(Connection&)> work)
   });
 }
 
-void Edge::ContinueHandshake(Connection& connection) {
-  Submit(connection, [](Connection& each) {
-    ERR_clear_error();
-    const int result = SSL_do_handshake(each.ssl.get());
-    each.handshake_error = SSL_get_error(each.ssl.get(), result);
-    if (each.handshake_error == SSL_ERROR_SSL) {
-      const char* const reason = ERR_reason_error_string(ERR_peek_error());
-      each.handshake_reason = reason == nullptr ? "no reason given" : reason;
-    }
-  });
-}
-
 bool Edge::FinishHandshake(Connection& connection) {
   const int error = connection.handshake_error;
   connection.ssl_wants_write = error == SSL_ERROR_WANT_WRITE;
@@ -581,7 +587,9 @@ bool Edge::FinishHandshake(Connection& connection) {
 void Edge::Relay(Connection& connection) {
   using State = Connection::State;
   if (connection.state == State::kHandshake) {
-    if (connection.client_is_readable && !connection.has_work) ContinueHandshake(connection);
+    if (connection.client_is_readable && !connection.has_work) {
+      Submit(connection, &Connection::ContinueHandshake);
+    }
     return Watch(connection);
   }
   bool moved = true;
@@ -632,15 +640,9 @@ void Edge::FromServer(Connection& connection, bool& moved) {
 }
 
 bool Edge::FromClient(Connection& connection, bool& moved) {
-  if (connection.state != Connection::State::kRelaying || connection.has_work) return true;
-  // Back-pressure: the client waits while either direction is full.
-  if (connection.to_server.size() >= kMostPending || connection.to_client.size() >= kMostPending) {
-    return true;
-  }
-  // An incomplete frame header has fewer than 9 bytes. With more, the guard holds back a frame:
-  // nothing is read then, so that `from_client` stays bounded.
+  if (!connection.may_take()) return true;
   absl::string_view bytes = connection.from_client;
-  if (bytes.size() < 9 && !connection.client_ended && connection.client_is_readable) {
+  if (connection.may_read() && connection.client_is_readable) {
     if (!ReadClient(connection, bytes, moved)) return false;
   }
   const bool is_decided = connection.decision.has_value();
@@ -781,18 +783,11 @@ void Edge::Watch(Connection& connection) {
   using State = Connection::State;
   uint32_t client = 0;
   uint32_t inner = 0;
-  const bool client_may_send =
-      connection.to_server.size() < kMostPending && connection.to_client.size() < kMostPending;
   if (connection.state == State::kHandshake) {
     if (!connection.has_work) client = connection.ssl_wants_write ? EPOLLOUT : EPOLLIN;
   } else {
-    const bool waits = connection.from_client.size() >= 9 || connection.has_work;
-    if (!connection.client_ended && client_may_send && !waits &&
-        connection.state == State::kRelaying) {
-      client |= EPOLLIN;
-    }
     const bool wants_write = connection.ssl_wants_write && connection.state == State::kRelaying;
-    if (wants_write) client = 0;  // reading waits for that
+    if (connection.may_read() && !wants_write) client |= EPOLLIN;  // reading waits for that
     if (!connection.to_client.empty() || wants_write) client |= EPOLLOUT;
     if (connection.state == State::kClosing && client == 0) client |= EPOLLRDHUP;
     if (connection.inner.is_open()) {

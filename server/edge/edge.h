@@ -132,8 +132,6 @@ class Edge {
   void Relay(Connection& connection);
   // Runs `work` on a thread of handshakes, then relays for the connection again.
   void Submit(Connection& connection, std::function<void(Connection&)> work);
-  // Continues a handshake on such a thread, which reports to FinishHandshake.
-  void ContinueHandshake(Connection& connection);
   // Returns false if the handshake failed.
   bool FinishHandshake(Connection& connection);
   void FromServer(Connection& connection, bool& moved);
