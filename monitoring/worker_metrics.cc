@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <utility>
 
 #include "monitoring/families.h"
 #include "monitoring/samples.h"
@@ -52,29 +53,25 @@ constexpr Metric kMetrics[] = {
 
 Families WorkerMetrics(absl::Span<const WorkerSample> workers) {
   workers = workers.first(std::min(workers.size(), kMostWorkers));
-  Families families;
-  MetricFamily& info = families.emplace_back(MakeFamily("lengthwise_worker_info"));
+  MetricFamily info = MakeFamily("lengthwise_worker_info");
+  MetricFamily capacity = MakeFamily("lengthwise_worker_max_pack_trials");
+  MetricFamily clock = MakeFamily("lengthwise_worker_clock_ahead_seconds");
+  MetricFamily steps = MakeFamily("lengthwise_worker_step_seconds");
   for (const WorkerSample& worker : workers) {
+    const Labels labels = {{"worker", worker.worker_id}};
     AddValue({{"worker", worker.worker_id},
               {"host", worker.provenance.host()},
               {"device", worker.provenance.device()},
               {"version", worker.provenance.program_version()}},
              1, info);
-  }
-  MetricFamily& capacity = families.emplace_back(MakeFamily("lengthwise_worker_max_pack_trials"));
-  for (const WorkerSample& worker : workers) {
-    AddValue({{"worker", worker.worker_id}}, worker.max_pack_size, capacity);
-  }
-  MetricFamily& clock = families.emplace_back(MakeFamily("lengthwise_worker_clock_ahead_seconds"));
-  for (const WorkerSample& worker : workers) {
-    if (!worker.clock_ahead_seconds.has_value()) continue;
-    AddValue({{"worker", worker.worker_id}}, *worker.clock_ahead_seconds, clock);
-  }
-  MetricFamily& steps = families.emplace_back(MakeFamily("lengthwise_worker_step_seconds"));
-  for (const WorkerSample& worker : workers) {
+    AddValue(labels, worker.max_pack_size, capacity);
+    if (worker.clock_ahead_seconds.has_value()) {
+      AddValue(labels, *worker.clock_ahead_seconds, clock);
+    }
     const v1::Histogram& histogram = worker.measurements.step_seconds();
-    if (IsSound(histogram)) AddHistogram({{"worker", worker.worker_id}}, histogram, steps);
+    if (IsSound(histogram)) AddHistogram(labels, histogram, steps);
   }
+  Families families = {std::move(info), std::move(capacity), std::move(clock), std::move(steps)};
   for (const Metric& metric : kMetrics) {
     MetricFamily& family = families.emplace_back(MakeFamily(metric.name));
     for (const WorkerSample& worker : workers) {

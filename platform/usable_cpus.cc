@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -20,10 +21,6 @@
 
 namespace lengthwise::platform {
 namespace {
-
-bool Contains(const std::vector<std::string>& words, absl::string_view word) {
-  return std::find(words.begin(), words.end(), word) != words.end();
-}
 
 std::string FirstLine(const std::string& path) {
   std::ifstream file(path);
@@ -69,7 +66,7 @@ std::optional<Mount> FindMount(const std::string& root, bool v2) {
     const std::vector<std::string> kind = absl::StrSplit(halves.second, ' ');
     if (place.size() < 5 || kind.size() < 3) continue;
     if (v2 ? kind[0] == "cgroup2"
-           : kind[0] == "cgroup" && Contains(absl::StrSplit(kind[2], ','), "cpu")) {
+           : kind[0] == "cgroup" && absl::c_linear_search(absl::StrSplit(kind[2], ','), "cpu")) {
       return Mount{.root = place[3], .point = place[4]};
     }
   }
@@ -85,7 +82,7 @@ std::optional<double> ReadQuota(const std::string& root) {
     const std::vector<std::string> fields = absl::StrSplit(line, absl::MaxSplits(':', 2));
     if (fields.size() != 3) continue;
     const bool v2 = fields[1].empty();
-    if (!v2 && !Contains(absl::StrSplit(fields[1], ','), "cpu")) continue;
+    if (!v2 && !absl::c_linear_search(absl::StrSplit(fields[1], ','), "cpu")) continue;
     const std::optional<Mount> mount = FindMount(root, v2);
     if (!mount.has_value()) continue;
     // A container may see its cgroup's full path although only that cgroup is mounted.

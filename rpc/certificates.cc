@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <ctime>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "platform/files.h"
@@ -20,17 +19,6 @@ namespace {
 int NoPassphrase(char*, int, int, void* asked) {
   *static_cast<bool*>(asked) = true;
   return -1;
-}
-
-std::vector<Certificate> CertificatesIn(absl::string_view pem) {
-  const Bio bio = OpenPem(pem);
-  bool asked = false;
-  std::vector<Certificate> certificates;
-  while (X509* const one = PEM_read_bio_X509(bio.get(), nullptr, NoPassphrase, &asked)) {
-    certificates.emplace_back(one);
-  }
-  ERR_clear_error();  // the end of the text
-  return certificates;
 }
 
 absl::Time ToTime(const ASN1_TIME* time) {
@@ -49,6 +37,17 @@ absl::Status NoPem(absl::string_view path, absl::string_view what) {
 }
 
 }  // namespace
+
+std::vector<Certificate> CertificatesIn(absl::string_view pem) {
+  const Bio bio = OpenPem(pem);
+  bool asked = false;
+  std::vector<Certificate> certificates;
+  while (X509* const one = PEM_read_bio_X509(bio.get(), nullptr, NoPassphrase, &asked)) {
+    certificates.emplace_back(one);
+  }
+  ERR_clear_error();  // the end of the text
+  return certificates;
+}
 
 absl::StatusOr<std::string> ReadCertificate(const std::string& path, absl::Time now) {
   ASSIGN_OR_RETURN(std::string pem, platform::ReadFile(path));

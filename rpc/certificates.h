@@ -9,6 +9,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -48,6 +49,9 @@ struct FreePem {
 using Bio = std::unique_ptr<BIO, FreePem>;
 using Certificate = std::unique_ptr<X509, FreePem>;
 using Key = std::unique_ptr<EVP_PKEY, FreePem>;
+
+// Returns the certificates in `pem`; none if it is not PEM.
+std::vector<Certificate> CertificatesIn(absl::string_view pem);
 
 // Reads `pem`, which must outlive the result.
 inline Bio OpenPem(absl::string_view pem) {

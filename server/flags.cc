@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <iostream>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -50,6 +51,12 @@ void AddDuration(Command command, const std::string& name, absl::Duration& value
       .ShowDefault();
 }
 
+// Adds a limit of `usage`, which 0 lifts.
+template <typename Number>
+void AddLimit(Command command, const std::string& usage, Number& value, const std::string& help) {
+  command.AddOption(usage, value, absl::StrCat(help, ". 0: no limit")).NonNegative().ShowDefault();
+}
+
 void AddAccess(Command command, Flags& flags) {
   command.AddOption("--tls_certificate PATH", flags.tls_certificate,
                     "PEM file with the server's certificate and its chain. Encrypts the API");
@@ -87,22 +94,13 @@ void AddAccess(Command command, Flags& flags) {
       "File that records changes and refused calls, one JSON object per line; rotated "
       "to PATH.1 ... PATH.7 at 16 MiB. \"off\": no audit log [audit.log in the data "
       "directory, for a server with tokens]");
-  command
-      .AddOption("--max_calls_per_second N", flags.quotas.calls_per_second,
-                 "Maximum calls per second of one principal. 0: no limit")
-      .NonNegative()
-      .ShowDefault();
-  command
-      .AddOption("--max_unended_trials N", flags.core.max_unended_trials,
-                 "Maximum number of queued and running trials of one owner. 0: no limit")
-      .NonNegative()
-      .ShowDefault();
-  command
-      .AddOption("--max_owner_bytes N", flags.core.max_owner_bytes,
-                 "Disk use of one owner's experiments in bytes from which submissions and uploads "
-                 "are refused; running trials go on. 0: no limit")
-      .NonNegative()
-      .ShowDefault();
+  AddLimit(command, "--max_calls_per_second N", flags.quotas.calls_per_second,
+           "Maximum calls per second of one principal");
+  AddLimit(command, "--max_unended_trials N", flags.core.max_unended_trials,
+           "Maximum number of queued and running trials of one owner");
+  AddLimit(command, "--max_owner_bytes N", flags.core.max_owner_bytes,
+           "Disk use of one owner's experiments in bytes from which submissions and uploads are "
+           "refused; running trials go on");
   command
       .AddOption("--max_data_bytes N", flags.core.max_data_bytes,
                  "Maximum size of a file of examples in bytes, up to 1 GiB. A principal may upload "
@@ -117,11 +115,8 @@ void AddAccess(Command command, Flags& flags) {
                  "Role whose tokens may submit such experiments, beside administrators'")
       .OneOf({"submitter", "admin"})
       .ShowDefault();
-  command
-      .AddOption("--max_streams N", flags.quotas.streams,
-                 "Maximum number of open watches and other streams of one principal. 0: no limit")
-      .NonNegative()
-      .ShowDefault();
+  AddLimit(command, "--max_streams N", flags.quotas.streams,
+           "Maximum number of open watches and other streams of one principal");
 }
 
 // Whether other machines see what is sent to a URL.
@@ -133,27 +128,23 @@ bool IsPlainText(absl::string_view url) {
 
 // Checks flags that depend on each other. Returns the error, or an empty text.
 std::string CheckTogether(const Flags& flags) {
-  if (flags.listen.empty()) return "--listen is empty";
-  if (flags.core.heartbeat_interval * 2 > flags.core.scheduler.lease_duration) {
-    return "--heartbeat_interval must be at most half of --lease_duration";
+  const bool has_tls = !flags.tls_certificate.empty();
+  const std::pair<bool, const char*> mistakes[] = {
+      {flags.listen.empty(), "--listen is empty"},
+      {flags.core.heartbeat_interval * 2 > flags.core.scheduler.lease_duration,
+       "--heartbeat_interval must be at most half of --lease_duration"},
+      {flags.remove_all_tokens && !flags.create_admin_token.empty(),
+       "--remove_all_tokens and --create_admin_token contradict each other"},
+      {has_tls == flags.tls_key.empty(), "--tls_certificate and --tls_key go together"},
+      {flags.is_private && has_tls, "--private and --tls_certificate contradict each other"},
+      {!flags.tls_client_ca.empty() && !has_tls,
+       "--tls_client_ca needs --tls_certificate and --tls_key"},
+      {!flags.insecure_api.empty() && has_tls,
+       "--insecure_api and --tls_certificate contradict each other"}};
+  for (const auto& [is_made, error] : mistakes) {
+    if (is_made) return error;
   }
-  if (flags.remove_all_tokens && !flags.create_admin_token.empty()) {
-    return "--remove_all_tokens and --create_admin_token contradict each other";
-  }
-  if (flags.tls_certificate.empty() != flags.tls_key.empty()) {
-    return "--tls_certificate and --tls_key go together";
-  }
-  if (flags.is_private && !flags.tls_certificate.empty()) {
-    return "--private and --tls_certificate contradict each other";
-  }
-  if (!flags.tls_client_ca.empty() && flags.tls_certificate.empty()) {
-    return "--tls_client_ca needs --tls_certificate and --tls_key";
-  }
-  if (!flags.insecure_api.empty() && !flags.tls_certificate.empty()) {
-    return "--insecure_api and --tls_certificate contradict each other";
-  }
-  if (flags.insecure_api.empty() && flags.tls_certificate.empty() &&
-      !rpc::IsLoopback(flags.listen)) {
+  if (flags.insecure_api.empty() && !has_tls && !rpc::IsLoopback(flags.listen)) {
     return absl::StrCat(flags.listen,
                         " can be reached by other machines. Encrypt it with --tls_certificate and "
                         "--tls_key, listen on 127.0.0.1, or allow plain text with "

@@ -322,8 +322,8 @@ absl::Status Serve(const Flags& flags, const OpenCore& open) {
     options.interceptors.push_back(metrics->rpc_metrics().Interceptor());
     options.streams = metrics->streams();
   }
-  absl::StatusOr<std::unique_ptr<RpcServer>> server = RpcServer::Start(std::move(options), *core);
-  if (!server.ok()) return server.status();
+  ASSIGN_OR_RETURN(const std::unique_ptr<RpcServer> server,
+                   RpcServer::Start(std::move(options), *core));
 
   std::unique_ptr<monitoring::HttpEndpoint> probe;
   if (!flags.probe_listen.empty()) {
@@ -333,7 +333,7 @@ absl::Status Serve(const Flags& flags, const OpenCore& open) {
   // Clients that are given the data directory ask this server instead of starting their own.
   const bool needs_credentials = !flags.tls_certificate.empty() || has_tokens;
   if (const absl::Status status = core->DescribeHolder(
-          absl::StrCat((*server)->address(), "\n", needs_credentials ? "needs credentials\n" : ""));
+          absl::StrCat(server->address(), "\n", needs_credentials ? "needs credentials\n" : ""));
       !status.ok()) {
     if (flags.is_private) return status;
     platform::LogWarning("clients cannot find this server by its data directory: ",
@@ -343,17 +343,16 @@ absl::Status Serve(const Flags& flags, const OpenCore& open) {
   const std::string metrics_address = metrics == nullptr ? "" : metrics->address();
   if (!flags.ready_file.empty()) {
     RETURN_IF_ERROR(platform::WriteFileAtomically(
-        flags.ready_file, absl::StrCat((*server)->address(), "\n", metrics_address, "\n")));
+        flags.ready_file, absl::StrCat(server->address(), "\n", metrics_address, "\n")));
   }
   platform::LogInfo(
-      "serving on ", (*server)->address(), flags.tls_certificate.empty() ? "" : " with TLS",
+      "serving on ", server->address(), flags.tls_certificate.empty() ? "" : " with TLS",
       has_tokens || flags.is_private ? "" : ", open to everyone without a token",
       metrics == nullptr ? "" : absl::StrCat(", metrics on http://", metrics_address, "/metrics"),
       probe == nullptr ? "" : absl::StrCat(", probes on http://", probe->address(), "/healthz"),
       ", data in ", flags.core.data_dir);
 
-  if (absl::Status status =
-          platform::NotifyReady(absl::StrCat("serving on ", (*server)->address()));
+  if (absl::Status status = platform::NotifyReady(absl::StrCat("serving on ", server->address()));
       !status.ok()) {
     platform::LogWarning(status.message());
   }
@@ -375,13 +374,12 @@ absl::Status Serve(const Flags& flags, const OpenCore& open) {
   std::optional<platform::PeriodicThread> self_check;
   // A private server, which nobody would start again, goes on when its socket is gone.
   if (!flags.is_private) {
-    const auto check = [&server] { return (*server)->edge().CheckReachable(kSelfCheckPatience); };
+    const auto check = [&server] { return server->edge().CheckReachable(kSelfCheckPatience); };
     self_check.emplace(flags.self_check_interval, SelfCheck(check, EndUnreachable));
   }
   const auto refresh_certificates = [&] {
     if (certificates != nullptr) {
-      certificates->Refresh(
-          [&](const Encryption& of) { return (*server)->edge().SetEncryption(of); });
+      certificates->Refresh([&](const Encryption& of) { return server->edge().SetEncryption(of); });
     }
     return true;
   };
@@ -404,7 +402,7 @@ absl::Status Serve(const Flags& flags, const OpenCore& open) {
   core->DescribeHolder("").IgnoreError();
   refresh.reset();
   self_check.reset();
-  (*server)->Stop(kGrace);
+  server->Stop(kGrace);
   platform::LogInfo("stopped");
   return absl::OkStatus();
 }

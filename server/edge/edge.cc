@@ -4,7 +4,6 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <openssl/err.h>
-#include <pthread.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -62,20 +61,9 @@ absl::Time SteadyNow() {
   return absl::UnixEpoch() + absl::FromChrono(std::chrono::steady_clock::now().time_since_epoch());
 }
 
-// With a low limit, three eighths of it stay for connections.
-int64_t ReservedOf(int64_t limit) { return std::min(kReservedDescriptors, limit * 5 / 8); }
-
 platform::LimitedLog& EdgeLog() {
   static auto* const log = new platform::LimitedLog(absl::Seconds(10));
   return *log;
-}
-
-// "HOST" or "[HOST]" and "PORT".
-std::pair<std::string, std::string> Split(absl::string_view address) {
-  const size_t colon = address.rfind(':');
-  const absl::string_view host =
-      absl::StripSuffix(absl::StripPrefix(address.substr(0, colon), "["), "]");
-  return {std::string(host), std::string(address.substr(colon + 1))};
 }
 
 // In network byte order.
@@ -117,14 +105,6 @@ std::string Shown(const sockaddr_storage& address) {
   absl::ConsumePrefix(&name, "::ffff:");
   const bool is_ipv6 = name.find(':') != absl::string_view::npos;
   return absl::StrCat(is_ipv6 ? "[" : "", name, is_ipv6 ? "]" : "", ":", PortOf(address));
-}
-
-// OpenSSL may write to a socket whose client is gone; SIGPIPE would end the server.
-void BlockSigpipe() {
-  sigset_t pipe;
-  sigemptyset(&pipe);
-  sigaddset(&pipe, SIGPIPE);
-  pthread_sigmask(SIG_BLOCK, &pipe, nullptr);
 }
 
 // For SSL_set_msg_callback: counts KeyUpdates from the client in `counter`.
@@ -187,6 +167,24 @@ struct Edge::Connection {
   Connection(const FrameGuard::Limits& limits, FrameGuard::Admit admit)
       : guard(limits, std::move(admit)) {}
 
+  // On a thread of handshakes; FinishHandshake acts on the result.
+  void ContinueHandshake() {
+    ERR_clear_error();
+    handshake_error = SSL_get_error(ssl.get(), SSL_do_handshake(ssl.get()));
+    if (handshake_error != SSL_ERROR_SSL) return;
+    const char* const reason = ERR_reason_error_string(ERR_peek_error());
+    handshake_reason = reason == nullptr ? "no reason given" : reason;
+  }
+  // Whether the guard may take bytes now. The client waits while either direction is full
+  // (back-pressure).
+  bool may_take() const {
+    return state == State::kRelaying && !has_work && to_server.size() < kMostPending &&
+           to_client.size() < kMostPending;
+  }
+  // Whether bytes may be read for it. An incomplete frame header has fewer than 9 bytes. With more,
+  // the guard holds back a frame: nothing is read then, so that `from_client` stays bounded.
+  bool may_read() const { return may_take() && !client_ended && from_client.size() < 9; }
+
   uint64_t id = 0;
   State state = State::kRelaying;
   platform::Descriptor client;
@@ -223,6 +221,7 @@ struct Edge::Connection {
 };
 
 absl::StatusOr<std::unique_ptr<Edge>> Edge::Listen(Options options) {
+  signal(SIGPIPE, SIG_IGN);  // OpenSSL may write to a socket whose client is gone
   std::unique_ptr<Edge> edge(new Edge(std::move(options)));
   if (!edge->options_.encryption.certificate.empty()) {
     RETURN_IF_ERROR(edge->SetEncryption(edge->options_.encryption));
@@ -240,7 +239,9 @@ Edge::Edge(Options options)
       next_id_(kFirstConnection),
       buffer_(kReadBytes) {
   const int64_t limit = platform::DescriptorLimit();
-  const int64_t room = (limit - ReservedOf(limit)) / kDescriptorsOfAConnection;
+  // With a low limit, three eighths of it stay for connections.
+  const int64_t reserved = std::min(kReservedDescriptors, limit * 5 / 8);
+  const int64_t room = (limit - reserved) / kDescriptorsOfAConnection;
   most_connections_ = options_.connections > 0 ? std::min(options_.connections, room) : room;
 }
 
@@ -254,7 +255,10 @@ absl::Status Edge::SetEncryption(const Encryption& encryption) {
 Edge::~Edge() { Stop(absl::ZeroDuration()); }
 
 absl::Status Edge::Bind() {
-  auto [host, port] = Split(options_.listen);
+  const absl::string_view listen = options_.listen;
+  const absl::string_view shown_host = listen.substr(0, listen.rfind(':'));  // "HOST", "[HOST]"
+  const std::string host(absl::StripSuffix(absl::StripPrefix(shown_host, "["), "]"));
+  const std::string port(listen.substr(listen.rfind(':') + 1));
   // "0.0.0.0" means every address of the machine, of IPv6 too if the machine has it.
   std::vector<std::shared_ptr<addrinfo>> candidates;
   if (host == "0.0.0.0") candidates.push_back(Resolve("::", port, AI_PASSIVE | AI_NUMERICHOST));
@@ -278,9 +282,7 @@ absl::Status Edge::Bind() {
                      ": the port is in use, or this machine has no such address; choose another "
                      "with --listen HOST:PORT"));
   }
-  const absl::string_view listen = options_.listen;
-  address_ = absl::StrCat(listen.substr(0, listen.rfind(':')), ":",
-                          PortOf(LocalAddress(listeners_.front().get())));
+  address_ = absl::StrCat(shown_host, ":", PortOf(LocalAddress(listeners_.front().get())));
   return absl::OkStatus();
 }
 
@@ -304,13 +306,9 @@ void Edge::Stop(absl::Duration grace) {
   listeners_.clear();
 }
 
-void Edge::Wake() {
-  const uint64_t one = 1;
-  [[maybe_unused]] const ssize_t written = write(wake_.get(), &one, sizeof(one));
-}
+void Edge::Wake() { eventfd_write(wake_.get(), 1); }
 
 void Edge::Run() {
-  BlockSigpipe();
   epoll_event woken = {.events = EPOLLIN, .data = {.u64 = kWake}};
   epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, wake_.get(), &woken);
   WatchListeners(true);
@@ -336,8 +334,8 @@ void Edge::Run() {
     for (int i = 0; i < count; ++i) {
       const uint64_t what = events[i].data.u64;
       if (what == kWake) {
-        uint64_t value = 0;
-        [[maybe_unused]] const ssize_t size = read(wake_.get(), &value, sizeof(value));
+        eventfd_t value = 0;
+        eventfd_read(wake_.get(), &value);
         std::vector<uint64_t> worked;
         {
           platform::MutexLock lock(worked_mutex_);
@@ -431,16 +429,16 @@ void Edge::Accept(int listener) {
 
 bool Edge::MakeRoom(const std::string& address) {
   const auto found = addresses_.find(address);
-  const int64_t untrusted_here =
-      found == addresses_.end() ? 0 : static_cast<int64_t>(found->second.untrusted.size());
-  const int64_t here = found == addresses_.end() ? 0 : found->second.connections;
-  if (untrusted_here >= std::min(options_.untrusted_connections_per_address,
-                                 std::max<int64_t>(most_connections_ / 2, 1)) ||
-      here >= std::max<int64_t>(most_connections_ / 2, 1)) {
-    EdgeLog().Warning(absl::StrCat("one client address is at its limit: ", here, " connections, ",
-                                   untrusted_here, " of them without a valid call"));
+  const Address none;
+  const Address& here = found == addresses_.end() ? none : found->second;
+  const auto untrusted_here = static_cast<int64_t>(here.untrusted.size());
+  if (untrusted_here >= options_.untrusted_connections_per_address ||
+      here.connections >= std::max<int64_t>(most_connections_ / 2, 1)) {
+    EdgeLog().Warning(absl::StrCat("one client address is at its limit: ", here.connections,
+                                   " connections, ", untrusted_here,
+                                   " of them without a valid call"));
     if (untrusted_here == 0) return false;
-    Connection& oldest = *found->second.untrusted.front();
+    Connection& oldest = *here.untrusted.front();
     if (SteadyNow() - oldest.opened < kLeastAge) return false;
     Destroy(oldest);
     return true;
@@ -563,19 +561,6 @@ void Edge::Submit(Connection& connection, std::function<void(Connection&)> work)
   });
 }
 
-void Edge::ContinueHandshake(Connection& connection) {
-  Submit(connection, [](Connection& each) {
-    BlockSigpipe();
-    ERR_clear_error();
-    const int result = SSL_do_handshake(each.ssl.get());
-    each.handshake_error = SSL_get_error(each.ssl.get(), result);
-    if (each.handshake_error == SSL_ERROR_SSL) {
-      const char* const reason = ERR_reason_error_string(ERR_peek_error());
-      each.handshake_reason = reason == nullptr ? "no reason given" : reason;
-    }
-  });
-}
-
 bool Edge::FinishHandshake(Connection& connection) {
   const int error = connection.handshake_error;
   connection.ssl_wants_write = error == SSL_ERROR_WANT_WRITE;
@@ -588,9 +573,7 @@ bool Edge::FinishHandshake(Connection& connection) {
                                    " failed: ", connection.handshake_reason));
   }
   if (error != SSL_ERROR_NONE) return false;
-  X509* const certificate = SSL_get1_peer_certificate(connection.ssl.get());
-  connection.peer.has_certificate = certificate != nullptr;
-  X509_free(certificate);
+  connection.peer.has_certificate = SSL_get0_peer_certificate(connection.ssl.get()) != nullptr;
   const int64_t verified = SSL_get_verify_result(connection.ssl.get());
   if (connection.peer.has_certificate && verified != X509_V_OK) {
     EdgeLog().Warning(absl::StrCat("refused the certificate of ", connection.peer.address, ": ",
@@ -604,7 +587,9 @@ bool Edge::FinishHandshake(Connection& connection) {
 void Edge::Relay(Connection& connection) {
   using State = Connection::State;
   if (connection.state == State::kHandshake) {
-    if (connection.client_is_readable && !connection.has_work) ContinueHandshake(connection);
+    if (connection.client_is_readable && !connection.has_work) {
+      Submit(connection, &Connection::ContinueHandshake);
+    }
     return Watch(connection);
   }
   bool moved = true;
@@ -655,15 +640,9 @@ void Edge::FromServer(Connection& connection, bool& moved) {
 }
 
 bool Edge::FromClient(Connection& connection, bool& moved) {
-  if (connection.state != Connection::State::kRelaying || connection.has_work) return true;
-  // Back-pressure: the client waits while either direction is full.
-  if (connection.to_server.size() >= kMostPending || connection.to_client.size() >= kMostPending) {
-    return true;
-  }
-  // An incomplete frame header has fewer than 9 bytes. With more, the guard holds back a frame:
-  // nothing is read then, so that `from_client` stays bounded.
+  if (!connection.may_take()) return true;
   absl::string_view bytes = connection.from_client;
-  if (bytes.size() < 9 && !connection.client_ended && connection.client_is_readable) {
+  if (connection.may_read() && connection.client_is_readable) {
     if (!ReadClient(connection, bytes, moved)) return false;
   }
   const bool is_decided = connection.decision.has_value();
@@ -804,18 +783,11 @@ void Edge::Watch(Connection& connection) {
   using State = Connection::State;
   uint32_t client = 0;
   uint32_t inner = 0;
-  const bool client_may_send =
-      connection.to_server.size() < kMostPending && connection.to_client.size() < kMostPending;
   if (connection.state == State::kHandshake) {
     if (!connection.has_work) client = connection.ssl_wants_write ? EPOLLOUT : EPOLLIN;
   } else {
-    const bool waits = connection.from_client.size() >= 9 || connection.has_work;
-    if (!connection.client_ended && client_may_send && !waits &&
-        connection.state == State::kRelaying) {
-      client |= EPOLLIN;
-    }
     const bool wants_write = connection.ssl_wants_write && connection.state == State::kRelaying;
-    if (wants_write) client = 0;  // reading waits for that
+    if (connection.may_read() && !wants_write) client |= EPOLLIN;  // reading waits for that
     if (!connection.to_client.empty() || wants_write) client |= EPOLLOUT;
     if (connection.state == State::kClosing && client == 0) client |= EPOLLRDHUP;
     if (connection.inner.is_open()) {
@@ -841,9 +813,7 @@ void Edge::Watch(Connection& connection) {
 
 void Edge::SetTimer(Connection& connection, absl::Time time) {
   if (connection.timer == time) return;
-  if (connection.timer != absl::InfiniteFuture()) {
-    timers_.erase({connection.timer, connection.id});
-  }
+  timers_.erase({connection.timer, connection.id});
   connection.timer = time;
   if (time != absl::InfiniteFuture()) timers_.insert({time, connection.id});
 }

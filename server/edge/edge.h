@@ -82,7 +82,8 @@ class Edge {
       std::function<absl::StatusOr<Account>(const Peer&, absl::string_view, absl::string_view)>;
 
   // Binds the address. Clients wait in the kernel's queue until Start. FAILED_PRECONDITION if the
-  // address cannot be bound or the encryption cannot be used.
+  // address cannot be bound or the encryption cannot be used. The process ignores SIGPIPE from here
+  // on.
   static absl::StatusOr<std::unique_ptr<Edge>> Listen(Options options);
   ~Edge();
   Edge(const Edge&) = delete;
@@ -131,8 +132,6 @@ class Edge {
   void Relay(Connection& connection);
   // Runs `work` on a thread of handshakes, then relays for the connection again.
   void Submit(Connection& connection, std::function<void(Connection&)> work);
-  // Continues a handshake on such a thread, which reports to FinishHandshake.
-  void ContinueHandshake(Connection& connection);
   // Returns false if the handshake failed.
   bool FinishHandshake(Connection& connection);
   void FromServer(Connection& connection, bool& moved);

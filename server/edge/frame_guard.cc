@@ -89,21 +89,6 @@ FrameGuard::Frame FrameGuard::Parse(const char* header) {
 }
 
 bool FrameGuard::Take(platform::TokenBucket& bucket, absl::Time now) {
-  const absl::Duration wait = bucket.Take(now);
-  if (wait == absl::ZeroDuration()) return true;
-  retry_at_ = now + wait;
-  return false;
-}
-
-bool FrameGuard::TakeStream(absl::Time now) {
-  if (principal_->open_streams >= principal_->most_streams) {
-    retry_at_ = now + kLookAgain;
-    return false;
-  }
-  return TakeTurn(principal_->new_streams, now);
-}
-
-bool FrameGuard::TakeTurn(platform::TokenBucket& bucket, absl::Time now) {
   if (!turn_.has_value()) turn_ = bucket.Reserve(now);
   if (now < *turn_) {
     retry_at_ = *turn_;
@@ -136,7 +121,12 @@ absl::StatusOr<bool> FrameGuard::MayBegin(const Frame& frame, absl::Time now) {
       }
       if (frame.type == kContinuation) return true;
       if (frame.stream <= last_stream_) return Take(control_bucket_, now);
-      return open_streams() < principal_->most_streams_of_a_connection && TakeStream(now);
+      if (open_streams() >= principal_->most_streams_of_a_connection) return false;
+      if (principal_->open_streams >= principal_->most_streams) {
+        retry_at_ = now + kLookAgain;
+        return false;
+      }
+      return Take(principal_->new_streams, now);
     }
     case kData:
       // Strangers have nothing to send but a health check's small message.
@@ -145,10 +135,10 @@ absl::StatusOr<bool> FrameGuard::MayBegin(const Frame& frame, absl::Time now) {
     case kRstStream: {
       const auto stream = streams_.find(frame.stream);
       if (stream == streams_.end()) return Take(control_bucket_, now);
-      return stream->second.server_answered || TakeTurn(principal_->resets, now);
+      return stream->second.server_answered || Take(principal_->resets, now);
     }
     case kWindowUpdate:
-      return is_trusted() ? TakeTurn(principal_->window_updates, now) : Take(control_bucket_, now);
+      return Take(is_trusted() ? principal_->window_updates : control_bucket_, now);
     default:
       return Take(control_bucket_, now);
   }
@@ -156,7 +146,6 @@ absl::StatusOr<bool> FrameGuard::MayBegin(const Frame& frame, absl::Time now) {
 
 void FrameGuard::BeginClientFrame(const Frame& frame) {
   frame_ = frame;
-  in_frame_ = true;
   turn_.reset();  // also of a reset whose call was answered meanwhile
   const bool is_block = frame.type == kHeaders || frame.type == kContinuation;
   if (frame.type == kHeaders) {
@@ -181,7 +170,6 @@ void FrameGuard::BeginClientFrame(const Frame& frame) {
 }
 
 absl::Status FrameGuard::EndClientFrame(std::string& to_server) {
-  in_frame_ = false;
   bool ends = frame_.type == kData && (frame_.flags & kEndStream) != 0;
   if (block_stream_ != 0 && headers_ != nullptr && (frame_.flags & kPriority) != 0 &&
       frame_.type == kHeaders && !fields_.has_value()) {
@@ -229,24 +217,21 @@ absl::Status FrameGuard::EndBlock(std::string& to_server) {
   }
   const HeaderFields fields = *std::exchange(fields_, std::nullopt);
   const std::string block = std::exchange(block_, {});
-  if (!is_trusted()) {
-    const auto stream = streams_.find(id);
-    const absl::Status status = principal.status();
-    if (asks && status.ok()) {
-      is_trusted_ = true;
-      principal_ = *std::move(principal);
-      principal_->open_streams += open_streams();
-      const auto most = static_cast<uint32_t>(principal_->most_streams_of_a_connection);
-      if (most < Principal::kMostStreams) {
-        AppendFrame(kSettings, 0, 0, absl::StrCat(kMaxConcurrentStreams, BigEndian(most)),
-                    own_frames_);
-      }
+  if (!principal.ok()) Refuse(id, principal.status());
+  if (asks && principal.ok()) {
+    is_trusted_ = true;
+    principal_ = *std::move(principal);
+    principal_->open_streams += open_streams();
+    const auto most = static_cast<uint32_t>(principal_->most_streams_of_a_connection);
+    if (most < Principal::kMostStreams) {
+      AppendFrame(kSettings, 0, 0, absl::StrCat(kMaxConcurrentStreams, BigEndian(most)),
+                  own_frames_);
     }
-    if (!status.ok() || stream == streams_.end()) {
-      withheld_ = true;
-      if (!status.ok()) Refuse(id, status);
-      return absl::OkStatus();
-    }
+  }
+  // Of a call that was refused, now or before.
+  if (!is_trusted() && !streams_.contains(id)) {
+    withheld_ = true;
+    return absl::OkStatus();
   }
   AppendFrame(kHeaders, kEndHeaders | (block_ends_stream_ ? kEndStream : 0), id,
               withheld_ ? WriteHeaderBlock(fields) : block, to_server);
@@ -326,7 +311,7 @@ absl::StatusOr<size_t> FrameGuard::FromClient(absl::string_view bytes, absl::Tim
   }
   while (true) {
     if (fields_.has_value()) return bytes.size() - rest.size();
-    if (!in_frame_) {
+    if (frame_.left == 0) {
       if (rest.size() < kHeaderBytes) return bytes.size() - rest.size();
       const Frame frame = Parse(rest.data());
       ASSIGN_OR_RETURN(const bool may, MayBegin(frame, now));
@@ -350,8 +335,8 @@ absl::StatusOr<size_t> FrameGuard::FromClient(absl::string_view bytes, absl::Tim
 
 void FrameGuard::FromServer(absl::string_view bytes, std::string& to_client) {
   while (!bytes.empty()) {
-    if (!server_in_frame_) {
-      if (server_header_.empty()) AppendOwnFrames(to_client);
+    if (server_frame_.left == 0) {
+      AppendOwnFrames(to_client);
       const size_t part = std::min(bytes.size(), kHeaderBytes - server_header_.size());
       server_header_.append(bytes.data(), part);
       to_client.append(bytes.data(), part);
@@ -359,7 +344,6 @@ void FrameGuard::FromServer(absl::string_view bytes, std::string& to_client) {
       if (server_header_.size() < kHeaderBytes) return;
       server_frame_ = Parse(server_header_.data());
       server_header_.clear();
-      server_in_frame_ = true;
     }
     const size_t part = std::min<size_t>(bytes.size(), server_frame_.left);
     to_client.append(bytes.data(), part);
@@ -371,7 +355,6 @@ void FrameGuard::FromServer(absl::string_view bytes, std::string& to_client) {
 }
 
 void FrameGuard::EndServerFrame() {
-  server_in_frame_ = false;
   server_began_ = true;
   if (server_frame_.type == kHeaders || server_frame_.type == kContinuation) {
     server_in_block_ = (server_frame_.flags & kEndHeaders) == 0;
@@ -391,9 +374,8 @@ void FrameGuard::EndServerFrame() {
 
 void FrameGuard::AppendOwnFrames(std::string& to_client) {
   const bool between =
-      server_began_ && !server_in_frame_ && !server_in_block_ && server_header_.empty();
-  if (!between || own_frames_.empty()) return;
-  to_client += std::exchange(own_frames_, {});
+      server_began_ && server_frame_.left == 0 && !server_in_block_ && server_header_.empty();
+  if (between) to_client += std::exchange(own_frames_, {});
 }
 
 void FrameGuard::AppendGoAway(absl::string_view reason, std::string& to_client) {

@@ -147,11 +147,8 @@ class FrameGuard {
   // Returns true if the frame may begin now. False: it must wait; sets retry_at_ if a rate limit
   // holds it back. An error says why the connection must end.
   absl::StatusOr<bool> MayBegin(const Frame& frame, absl::Time now);
+  // Takes a unit for the frame that waits. Connections that share a bucket take turns.
   bool Take(platform::TokenBucket& bucket, absl::Time now);
-  // Takes one of what the principal's connections share in turns.
-  bool TakeTurn(platform::TokenBucket& bucket, absl::Time now);
-  // Whether the principal may have one more stream now.
-  bool TakeStream(absl::Time now);
   void BeginClientFrame(const Frame& frame);
   absl::Status EndClientFrame(std::string& to_server);
   // At the end of a header block that the guard reads: passes or answers its call, or keeps it in
@@ -173,8 +170,7 @@ class FrameGuard {
 
   // Client to server.
   size_t preface_ = 0;  // bytes of the preface received
-  bool in_frame_ = false;
-  Frame frame_;
+  Frame frame_;         // the newest that has begun
   bool frame_passes_ = true;
   uint32_t block_stream_ = 0;  // stream with an open header block; 0: none
   int64_t block_bytes_ = 0;
@@ -192,7 +188,6 @@ class FrameGuard {
   bool server_began_ = false;  // its SETTINGS come before any other frame
   std::string server_header_;  // received part of a frame header
   Frame server_frame_;
-  bool server_in_frame_ = false;
   bool server_in_block_ = false;  // CONTINUATION frames follow
   std::string own_frames_;
 };

@@ -4,6 +4,8 @@
 #include <openssl/pem.h>
 #include <openssl/x509.h>
 
+#include <vector>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "platform/status_macros.h"
@@ -20,14 +22,11 @@ absl::Status Unusable(absl::string_view what) {
 }
 
 absl::Status UseCertificate(const Encryption& encryption, SSL_CTX* context) {
-  const rpc::Bio chain = rpc::OpenPem(encryption.certificate);
-  const rpc::Certificate own(PEM_read_bio_X509_AUX(chain.get(), nullptr, nullptr, nullptr));
-  if (own == nullptr || SSL_CTX_use_certificate(context, own.get()) != 1) {
+  const std::vector<rpc::Certificate> chain = rpc::CertificatesIn(encryption.certificate);
+  if (chain.empty() || SSL_CTX_use_certificate(context, chain[0].get()) != 1) {
     return Unusable("TLS certificate");
   }
-  while (X509* more = PEM_read_bio_X509(chain.get(), nullptr, nullptr, nullptr)) {
-    SSL_CTX_add0_chain_cert(context, more);
-  }
+  for (size_t i = 1; i < chain.size(); ++i) SSL_CTX_add1_chain_cert(context, chain[i].get());
   const rpc::Bio pem = rpc::OpenPem(encryption.key);
   const rpc::Key key(PEM_read_bio_PrivateKey(pem.get(), nullptr, nullptr, nullptr));
   if (key == nullptr || SSL_CTX_use_PrivateKey(context, key.get()) != 1) {
@@ -37,19 +36,13 @@ absl::Status UseCertificate(const Encryption& encryption, SSL_CTX* context) {
 }
 
 absl::Status AskForCertificates(const std::string& authority, SSL_CTX* context) {
-  const rpc::Bio pem = rpc::OpenPem(authority);
-  X509_STORE* const store = SSL_CTX_get_cert_store(context);
-  int count = 0;
-  while (true) {
-    const rpc::Certificate one(PEM_read_bio_X509(pem.get(), nullptr, nullptr, nullptr));
-    if (one == nullptr) break;
-    if (X509_STORE_add_cert(store, one.get()) != 1 ||
-        SSL_CTX_add_client_CA(context, one.get()) != 1) {
-      return Unusable("TLS client authority");
-    }
-    ++count;
+  const std::vector<rpc::Certificate> authorities = rpc::CertificatesIn(authority);
+  bool is_usable = !authorities.empty();
+  for (const rpc::Certificate& one : authorities) {
+    is_usable = is_usable && SSL_CTX_add_client_CA(context, one.get()) == 1 &&
+                X509_STORE_add_cert(SSL_CTX_get_cert_store(context), one.get()) == 1;
   }
-  if (count == 0) return Unusable("TLS client authority");
+  if (!is_usable) return Unusable("TLS client authority");
   // The edge closes a connection with a bad certificate after the handshake, without an alert:
   // gRPC clients treat an alert as an unreachable server and retry for ever (rpc/channel.cc).
   SSL_CTX_set_verify(context, SSL_VERIFY_PEER, [](int, X509_STORE_CTX*) { return 1; });
@@ -91,7 +84,6 @@ absl::StatusOr<SslContext> CreateServerTls(const Encryption& encryption) {
   if (!encryption.client_authority.empty()) {
     RETURN_IF_ERROR(AskForCertificates(encryption.client_authority, context.get()));
   }
-  ERR_clear_error();  // the end of each PEM text
   return context;
 }
 

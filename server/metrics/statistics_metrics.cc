@@ -11,6 +11,8 @@
 #include <utility>
 #include <variant>
 
+#include "absl/strings/str_cat.h"
+
 namespace lengthwise::server {
 namespace {
 
@@ -77,25 +79,11 @@ void AddTrialCounts(const Labels& labels, const v1::TrialCounts& counts, MetricF
   }
 }
 
-MetricFamily Trials(const v1::TrialCounts& trials) {
-  MetricFamily family = MakeFamily("lengthwise_trials");
-  AddTrialCounts({}, trials, family);
-  return family;
-}
-
-MetricFamily WantedWorkers(const std::map<int32_t, int64_t>& wanted) {
-  MetricFamily family = MakeFamily("lengthwise_wanted_workers");
-  for (const auto& [pack_size, workers] : wanted) {
-    AddValue({{"pack_size", std::to_string(pack_size)}}, static_cast<double>(workers), family);
-  }
-  return family;
-}
-
-MetricFamily Counts(const char* name, const char* label,
-                    const std::map<std::string, int64_t>& counts) {
+template <typename Value>
+MetricFamily Counts(const char* name, const char* label, const std::map<Value, int64_t>& counts) {
   MetricFamily family = MakeFamily(name);
   for (const auto& [value, count] : counts) {
-    AddValue({{label, value}}, static_cast<double>(count), family);
+    AddValue({{label, absl::StrCat(value)}}, static_cast<double>(count), family);
   }
   return family;
 }
@@ -192,10 +180,12 @@ Families TrialMetrics(const Statistics& statistics) {
 
 Families ToMetrics(const Statistics& statistics) {
   const DecisionCounts& decided = statistics.decided;
-  Families families = {Trials(statistics.trials), WantedWorkers(statistics.wanted_workers),
+  Families families = {MakeFamily("lengthwise_trials"),
+                       Counts("lengthwise_wanted_workers", "pack_size", statistics.wanted_workers),
                        Counts("lengthwise_decisions_total", "decision", decided.decisions),
                        Counts("lengthwise_trial_retries_total", "reason", decided.retries),
                        Counts("lengthwise_trial_failures_total", "reason", decided.failures)};
+  AddTrialCounts({}, statistics.trials, families.front());
   for (const Metric& metric : kMetrics) {
     const double value = std::visit(
         [&](auto of) { return static_cast<double>(std::invoke(of, statistics)); }, metric.value);

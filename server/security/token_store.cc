@@ -105,14 +105,13 @@ bool Exists(const std::string& path) {
 
 // Excludes other processes while the tokens change, and deletes what those that were killed left.
 absl::StatusOr<std::unique_ptr<platform::FileLock>> LockFile(const std::string& data_dir) {
-  auto lock = platform::FileLock::Acquire(LockPath(data_dir));
+  ASSIGN_OR_RETURN(auto lock, platform::FileLock::Acquire(LockPath(data_dir)),
+                   absl::UnavailableError(absl::StrCat(
+                       "the tokens cannot be changed now: ", _.message(), "; try again")));
   for (const absl::string_view file : {kTokensFile, kRequiresTokensFile}) {
-    if (!lock.ok()) break;
     RETURN_IF_ERROR(platform::DeleteTemporaryFilesOf(absl::StrCat(data_dir, "/", file)));
   }
-  if (lock.ok()) return lock;
-  return absl::UnavailableError(
-      absl::StrCat("the tokens cannot be changed now: ", lock.status().message(), "; try again"));
+  return lock;
 }
 
 absl::Status CheckRequest(const v1::CreateTokenRequest& request) {
