@@ -3,15 +3,12 @@
 #ifndef LENGTHWISE_SERVER_COORDINATION_READS_H_
 #define LENGTHWISE_SERVER_COORDINATION_READS_H_
 
-#include <cstdint>
 #include <functional>
 #include <string>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "platform/mutex.h"
 #include "proto/experiment_service.pb.h"
 #include "proto/fleet_service.pb.h"
 #include "server/coordination/command_loop.h"

@@ -9,7 +9,6 @@
 #include <compare>
 #include <cstdint>
 #include <string>
-#include <tuple>
 #include <utility>
 
 #include "absl/container/btree_map.h"

@@ -5,8 +5,6 @@
 #define LENGTHWISE_SERVER_SIMULATION_SIMULATION_H_
 
 #include <cstdint>
-#include <deque>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
