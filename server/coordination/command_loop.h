@@ -114,11 +114,25 @@ class CommandLoop {
   }
   // Queues a command that runs in parts, each in a group of its own, until a part returns an
   // answer. Other commands run in between. If one of them fails, the earlier ones stay.
-  // `call_bytes` counts until the first part runs: a command that has begun is not refused.
+  // `call_bytes` counts until the first part runs: a command that has begun (`begun`) is not
+  // refused.
   template <typename T>
   void PostParts(std::function<absl::StatusOr<std::optional<T>>()> part, Done<T> done,
-                 int64_t call_bytes = 0) {
-    PostPart(std::move(part), std::move(done), call_bytes, /*begun=*/false);
+                 int64_t call_bytes = 0, bool begun = false) {
+    PostCommand({.apply = [this, part, done]() -> Answer {
+                   auto result = std::make_shared<absl::StatusOr<std::optional<T>>>(part());
+                   return [this, part, done, result] {
+                     if (!result->ok()) return done(result->status());
+                     if (!result->value().has_value()) {
+                       return PostParts(part, done, /*call_bytes=*/0, /*begun=*/true);
+                     }
+                     done(*std::move(result->value()));
+                   };
+                 },
+                 .fail = [done](absl::Status status) { done(std::move(status)); },
+                 .call_bytes = call_bytes,
+                 .ends_group = true,
+                 .begun = begun});
   }
   void PostCommand(Command command);
   // Queues a worker's call, whose answer may be held (WaitingCalls::Take).
@@ -148,25 +162,6 @@ class CommandLoop {
     // The loop is stopping, and no command is left.
     bool last = false;
   };
-
-  template <typename T>
-  void PostPart(std::function<absl::StatusOr<std::optional<T>>()> part, Done<T> done,
-                int64_t call_bytes, bool begun) {
-    PostCommand({.apply = [this, part, done]() -> Answer {
-                   auto result = std::make_shared<absl::StatusOr<std::optional<T>>>(part());
-                   return [this, part, done, result] {
-                     if (!result->ok()) return done(result->status());
-                     if (!result->value().has_value()) {
-                       return PostPart(part, done, /*call_bytes=*/0, /*begun=*/true);
-                     }
-                     done(*std::move(result->value()));
-                   };
-                 },
-                 .fail = [done](absl::Status status) { done(std::move(status)); },
-                 .call_bytes = call_bytes,
-                 .ends_group = true,
-                 .begun = begun});
-  }
 
   void Run();
   Group TakeGroup();
