@@ -92,14 +92,10 @@ class StorageReader {
 
   // Called with an event and its trial's id. Return false to stop.
   using TakeEvent = std::function<bool(const EventRecord&, absl::string_view trial_id)>;
-  // Events of an experiment from `start_position` on, in order of position.
-  absl::Status ForEachEvent(int64_t experiment, int64_t start_position, const TakeEvent& take);
-  // Events of a trial from `start_position` on, in order of position.
-  absl::Status ForEachTrialEvent(int64_t trial, int64_t start_position, const TakeEvent& take);
-  // Log lines and changes of state from `start_position` on, in order of position: of the trial
-  // unless it is 0, else of the experiment.
-  absl::Status ForEachLogEvent(int64_t experiment, int64_t trial, int64_t start_position,
-                               const TakeEvent& take);
+  // Events from `start_position` on, in order of position: of the trial unless it is 0, else of the
+  // experiment. With `log_only`, only log lines and changes of state.
+  absl::Status ForEachEvent(int64_t experiment, int64_t trial, int64_t start_position,
+                            bool log_only, const TakeEvent& take);
   // Events of one kind, ordered by the trial's index and then by position: of the trial unless it
   // is 0, else of the experiment.
   absl::Status ForEachEventOfKind(int64_t experiment, int64_t trial, int kind,
