@@ -178,16 +178,14 @@ class StorageWriter : public StorageReader {
   // Ignores the record's key.
   absl::Status InsertSweep(const SweepRecord& sweep);
   absl::Status DeleteSweep(int64_t key);
-  // Deletes an experiment with its trials and events. It cannot be found by id from now on; its
-  // rows may stay until CleanUp deletes them.
+  // Deletes an experiment with its trials and events, but keeps its request_id (FindRequest). It
+  // cannot be found by id from now on; its rows may stay until CleanUp deletes them.
   absl::Status DeleteExperiment(int64_t key);
   // Called between transactions. Deletes a bounded number of rows of deleted experiments, or, if
   // there are none, returns a bounded amount of unused space to the file system. Runs in a
   // transaction of its own, for a few milliseconds. Keeps space that is likely to be used again
   // soon. True if there is more to do.
   absl::StatusOr<bool> CleanUp();
-  // Keeps the request_id of a deleted experiment, which must not be empty.
-  absl::Status InsertDeletedRequest(const ExperimentRecord& experiment);
   // True if the transaction has changed something.
   bool HasChanges() const;
 

@@ -443,13 +443,14 @@ TEST_P(StorageConformanceTest, RemembersWhichExperimentsWereDeleted) {
 }
 
 TEST_P(StorageConformanceTest, RemembersRequestsOfDeletedExperiments) {
-  ExperimentRecord experiment = Insert("sort", 1);
+  ExperimentRecord experiment;
+  experiment.name = "sort";
   experiment.request_id = "r";
   experiment.request_fingerprint = "f";
   EXPECT_FALSE((*(*storage_->Read())->FindRequest("r")).has_value());
   ASSERT_TRUE(writer().Begin().ok());
+  ASSERT_TRUE(writer().InsertExperiment(experiment).ok());
   ASSERT_TRUE(writer().DeleteExperiment(experiment.key).ok());
-  ASSERT_TRUE(writer().InsertDeletedRequest(experiment).ok());
   ASSERT_TRUE(writer().Commit().ok());
   Reopen();
   const auto found = *(*storage_->Read())->FindRequest("r");
