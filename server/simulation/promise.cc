@@ -6,6 +6,8 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "google/protobuf/util/message_differencer.h"
+#include "proto/timestamps.h"
 #include "proto/trial_counts.h"
 #include "server/coordination/messages.h"
 #include "server/coordination/names.h"
@@ -20,8 +22,6 @@ constexpr int32_t kMaxLosses = 3;
 // After a start of the server with leases: ten lease durations.
 constexpr absl::Duration kUnsettled = absl::Minutes(5);
 constexpr int32_t kHighestPriority = 2;  // highest priority of the simulated users
-
-bool IsUnended(v1::TrialState state) { return state == v1::QUEUED || state == v1::RUNNING; }
 
 bool IsActor(absl::string_view actor) {
   return actor == "scheduler" || (absl::StartsWith(actor, "user ") && actor.size() > 5) ||
@@ -116,17 +116,16 @@ void Promise::CheckChange(SimulatedStorage& store, const TrialRecord& trial, con
       if (store.FindLease(trial.token)->size != 1) Break(what + " with others");
     }
   }
-  const absl::Time time =
-      absl::FromUnixSeconds(event.time().seconds()) + absl::Nanoseconds(event.time().nanos());
   if (absl::StrContains(change.reason(), " expired after ") &&
-      !absl::StrContains(change.reason(), "being preempted") && time >= losses_count_from_) {
+      !absl::StrContains(change.reason(), "being preempted") &&
+      ToTime(event.time()) >= losses_count_from_) {
     const bool condemned = change.to() == v1::FAILED;
     if (condemned != (++known.losses == kMaxLosses)) {
       Break(absl::StrCat(what, " after ", known.losses, " lost workers"));
     }
     condemned_ += condemned ? 1 : 0;
   }
-  if (!IsUnended(change.from())) {
+  if (HasEnded(change.from())) {
     if (!absl::StartsWith(change.actor(), "user ")) Break(what + " without a user's request");
     known.failures = 0;
     known.preemptions = 0;
@@ -202,11 +201,8 @@ void Promise::CheckHistory(SimulatedStorage& store, const TrialRecord& trial) {
 void Promise::CheckExperiment(SimulatedStorage& store, const std::string& id) {
   const auto experiment = *store.writer().FindExperiment(id);
   if (!experiment.has_value()) return;
-  const v1::TrialCounts& counts = experiment->counts;
   const v1::TrialCounts counted = store.CountTrials(experiment->key);
-  if (counts.queued() != counted.queued() || counts.running() != counted.running() ||
-      counts.succeeded() != counted.succeeded() || counts.failed() != counted.failed() ||
-      counts.cancelled() != counted.cancelled()) {
+  if (!google::protobuf::util::MessageDifferencer::Equals(experiment->counts, counted)) {
     Break(absl::StrCat("the trials of ", id, " are miscounted"));
   }
   const bool ended = experiment->end_time != NoTime();
@@ -216,7 +212,7 @@ void Promise::CheckExperiment(SimulatedStorage& store, const std::string& id) {
 void Promise::Started(SimulatedStorage& store, absl::Time now) {
   // A lease without trials, whose experiment was deleted, holds nothing up.
   std::set<int64_t> running;
-  for (const auto& [trial, placement] : store.UnendedTrials()) {
+  for (const TrialRecord& trial : store.UnendedTrials()) {
     if (trial.state == v1::RUNNING) running.insert(trial.token);
   }
   const std::vector<LeaseRecord> leases = *store.writer().ListLeases();
@@ -236,7 +232,7 @@ void Promise::CheckRebuilt(SimulatedStorage& store, Scheduler& scheduler) {
       Break(absl::StrCat(experiment, " was acknowledged and is gone"));
     }
   }
-  for (const auto& [trial, placement] : store.UnendedTrials()) {
+  for (const TrialRecord& trial : store.UnendedTrials()) {
     if (trial.state == v1::QUEUED &&
         scheduler.WhyWaiting(trial.key, absl::InfinitePast()).empty()) {
       Break(absl::StrCat("there is no reason why ", trial.id, " waits after a restart"));

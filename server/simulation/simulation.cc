@@ -56,11 +56,6 @@ void Simulation::Storm() {
 }
 
 std::string Simulation::Run() {
-  const auto broken = [this] {
-    if (promise_.broken().empty()) return std::string();
-    return absl::StrCat("seed ", options_.seed, ", event ", timeline_.events(), ": ",
-                        promise_.broken());
-  };
   while (promise_.broken().empty() && timeline_.events() < options_.events) timeline_.RunNext();
   users_act_ = false;
   weather_ = kFairWeather;
@@ -73,7 +68,9 @@ std::string Simulation::Run() {
       promise_.Break(absl::StrCat(Unended(), " trials never end"));
     }
   }
-  return broken();
+  if (promise_.broken().empty()) return "";
+  return absl::StrCat("seed ", options_.seed, ", event ", timeline_.events(), ": ",
+                      promise_.broken());
 }
 
 std::string Simulation::Summary() const {
@@ -233,8 +230,8 @@ void Simulation::Retry(const v1::RetryTrialsRequest& request, const std::string&
 }
 
 void Simulation::Damage() {
-  for (const SimulatedStorage::Unended& unended : server_->store().UnendedTrials()) {
-    if (server_->DamageCheckpoint(unended.trial)) return;
+  for (const TrialRecord& trial : server_->store().UnendedTrials()) {
+    if (server_->DamageCheckpoint(trial)) return;
   }
 }
 
