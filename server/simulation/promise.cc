@@ -112,7 +112,7 @@ void Promise::CheckChange(SimulatedStorage& store, const TrialRecord& trial, con
     known.attempt = event.attempt();
     known.worker = change.worker();
     if (known.losses >= kMaxLosses - 1 && trial.state == v1::RUNNING) {
-      ++alone_;
+      ++counts_.alone;
       if (store.FindLease(trial.token)->size != 1) Break(what + " with others");
     }
   }
@@ -123,14 +123,14 @@ void Promise::CheckChange(SimulatedStorage& store, const TrialRecord& trial, con
     if (condemned != (++known.losses == kMaxLosses)) {
       Break(absl::StrCat(what, " after ", known.losses, " lost workers"));
     }
-    condemned_ += condemned ? 1 : 0;
+    counts_.condemned += condemned ? 1 : 0;
   }
   if (HasEnded(change.from())) {
     if (!absl::StartsWith(change.actor(), "user ")) Break(what + " without a user's request");
     known.failures = 0;
     known.preemptions = 0;
     known.losses = 0;
-    ++retries_;
+    ++counts_.retries;
   }
   if (change.from() == v1::RUNNING && change.to() == v1::QUEUED) {
     const bool failed = absl::StrContains(change.reason(), " failed: ");
@@ -139,10 +139,10 @@ void Promise::CheckChange(SimulatedStorage& store, const TrialRecord& trial, con
     const bool again = NatureOf(trial.id) == Nature::kFailsAlike && known.failed_on != known.worker;
     if (failed && known.failures > (again ? 1 : kMaxFailures - 1)) Break(what + " too often");
     if (failed) known.failed_on = known.worker;
-    splits_ += absl::StrContains(change.reason(), "is too small for the pack") ? 1 : 0;
-    expiries_ += absl::StrContains(change.reason(), " expired after ") ? 1 : 0;
+    counts_.splits += absl::StrContains(change.reason(), "is too small for the pack") ? 1 : 0;
+    counts_.expiries += absl::StrContains(change.reason(), " expired after ") ? 1 : 0;
     if (change.actor() == "scheduler" && absl::StrContains(change.reason(), "preempted for")) {
-      ++preemptions_;
+      ++counts_.preemptions;
       if (++known.preemptions > kMaxPreemptions) Break(what + " too often");
       const int32_t priority = (*store.writer().FindExperiment(trial.experiment_id))->priority;
       bool higher = false;
@@ -159,7 +159,7 @@ void Promise::CheckChange(SimulatedStorage& store, const TrialRecord& trial, con
 }
 
 void Promise::CheckHistory(SimulatedStorage& store, const TrialRecord& trial) {
-  ++successes_;
+  ++counts_.successes;
   const std::string what = absl::StrCat(trial.experiment_id, "/", trial.id);
   int64_t step = 0;
   int64_t checkpoint = 0;
@@ -274,7 +274,7 @@ void Promise::CheckLease(SimulatedStorage& store, const std::optional<Choice>& c
         Break(absl::StrCat("a lease was offered again without ", leased.trial()));
       }
     }
-    ++offered_again_;
+    ++counts_.offered_again;
     return;
   }
   // A worker whose first trials failed gets nothing for a while.
