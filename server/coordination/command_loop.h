@@ -92,7 +92,7 @@ class CommandLoop {
   };
 
   // All must outlive it. Runs from Start on.
-  CommandLoop(Options options, Clock clock, Ledger& ledger, WaitingCalls& waiting);
+  CommandLoop(Options options, Ledger& ledger, WaitingCalls& waiting);
   ~CommandLoop() { Stop(); }
 
   void Start();
@@ -173,8 +173,7 @@ class CommandLoop {
   absl::Time NextDeadline();
 
   const Options options_;
-  const Clock clock_;
-  Ledger& ledger_;  // changed under state_mutex_
+  Ledger& ledger_;  // changed under state_mutex_, except for its clock
   // Used by the thread only.
   WaitingCalls& waiting_;
 

@@ -110,6 +110,7 @@ class Ledger {
   Scheduler& scheduler() { return *scheduler_; }
   StorageWriter& store() { return store_; }
   Effects& effects() { return effects_; }
+  // Any thread.
   absl::Time Now() const { return clock_.steady(); }
   absl::Time WallTime() const { return clock_.wall(); }
 

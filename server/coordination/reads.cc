@@ -180,7 +180,7 @@ absl::StatusOr<v1::ListTrialsResponse> Reads::ListTrials(const v1::ListTrialsReq
 
 v1::ListWorkersResponse Reads::ListWorkers() {
   v1::ListWorkersResponse response;
-  std::vector<v1::Worker> workers = fleet_.List(clock_.steady());
+  std::vector<v1::Worker> workers = fleet_.List(ledger_.Now());
   absl::flat_hash_map<std::string, std::vector<TrialKey>> trials;
   loop_.BetweenGroups([&] {
     for (v1::Worker& worker : workers) {
