@@ -6,7 +6,6 @@
 #include <future>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "platform/log.h"
 #include "server/coordination/retention.h"
 

@@ -322,9 +322,7 @@ absl::StatusOr<StoredModel> Artifacts::FindModel(absl::string_view trial_name, b
   ASSIGN_OR_RETURN(const auto reader, storage_.Read());
   ASSIGN_OR_RETURN(const TrialRecord trial, FindTrial(*reader, trial_name));
   if (is_network) {
-    ASSIGN_OR_RETURN(const auto pack, reader->FindPack(trial.pack));
-    ASSIGN_OR_RETURN(v1::TrialSpecification shared,
-                     ToSharedSpecification(pack.value_or(PackRecord()), reader->name()));
+    ASSIGN_OR_RETURN(auto shared, SharedSpecificationOf(*reader, trial.pack));
     v1::ExperimentSpecification network;
     network.add_networks()->Swap(shared.mutable_network());
     const auto files = specification::DataFilesOf(network);

@@ -40,12 +40,11 @@ int64_t BytesOfCall(const google::protobuf::Message& request) {
   return kEmptyCall + 2 * static_cast<int64_t>(request.SpaceUsedLong());
 }
 
-CommandLoop::CommandLoop(Options options, Clock clock, Ledger& ledger, WaitingCalls& waiting)
+CommandLoop::CommandLoop(Options options, Ledger& ledger, WaitingCalls& waiting)
     : options_(std::move(options)),
-      clock_(std::move(clock)),
       ledger_(ledger),
       waiting_(waiting),
-      next_housekeeping_(clock_.steady() + kHousekeepingInterval) {}
+      next_housekeeping_(ledger_.Now() + kHousekeepingInterval) {}
 
 void CommandLoop::Start() {
   platform::MutexLock lock(stop_mutex_);
@@ -76,7 +75,7 @@ void CommandLoop::PostCommand(Command command) {
     } else if (command.bytes > 0 && !room_.ok()) {
       refusal = NotStored(room_);
     } else {
-      command.arrived = clock_.steady();
+      command.arrived = ledger_.Now();
       queued_bytes_ += command.bytes;
       queued_call_bytes_ += command.call_bytes;
       queue_.push_back(std::move(command));
@@ -103,14 +102,14 @@ void CommandLoop::Synchronize(v1::SynchronizeRequest request, std::string caller
 }
 
 CommandLoop::Group CommandLoop::TakeGroup() {
-  const absl::Time now = clock_.steady();
+  const absl::Time now = ledger_.Now();
   absl::Time deadline = failed_ ? now + kRetryStore : std::min(clean_up_at_, NextDeadline());
   if (ledger_.full()) deadline = std::min(deadline, now + kRetryStore);
   Group group;
   std::vector<Command>& commands = group.commands;
   platform::MutexLock lock(queue_mutex_);
   while (queue_.empty() && !stopping_) {
-    const absl::Duration wait = deadline - clock_.steady();
+    const absl::Duration wait = deadline - ledger_.Now();
     if (wait <= absl::ZeroDuration()) break;
     // At most an hour, so that the sum cannot overflow.
     queue_changed_.WaitUntil(queue_mutex_,
@@ -126,7 +125,7 @@ CommandLoop::Group CommandLoop::TakeGroup() {
     queue_.pop_front();
     if (commands.back().ends_group) break;
   }
-  group.heard = queue_.empty() ? clock_.steady() : queue_.front().arrived;
+  group.heard = queue_.empty() ? ledger_.Now() : queue_.front().arrived;
   group.last = stopping_ && queue_.empty();
   return group;
 }
@@ -143,9 +142,9 @@ void CommandLoop::Run() {
     const Group group = TakeGroup();
     last = group.last;
     FindRoom();
-    if (clock_.steady() >= next_housekeeping_) {
+    if (ledger_.Now() >= next_housekeeping_) {
       const bool more = options_.housekeep();
-      next_housekeeping_ = clock_.steady() + (more ? absl::Seconds(1) : kHousekeepingInterval);
+      next_housekeeping_ = ledger_.Now() + (more ? absl::Seconds(1) : kHousekeepingInterval);
     }
     ProcessGroup(group);
     if (!broken_ && IsCleanUpDue(group.commands.empty())) CleanUp();
@@ -163,7 +162,7 @@ void CommandLoop::FindRoom() {
 }
 
 bool CommandLoop::IsCleanUpDue(bool idle) const {
-  if (clean_up_failed_) return clock_.steady() >= clean_up_at_;
+  if (clean_up_failed_) return ledger_.Now() >= clean_up_at_;
   // Known work waits until the queue is empty, so that a command waits for at most one step.
   return idle || clean_up_at_ == absl::InfiniteFuture();
 }
@@ -173,7 +172,7 @@ void CommandLoop::CleanUp() {
   if (more.ok()) {
     clean_up_at_ = *more ? absl::InfinitePast() : absl::InfiniteFuture();
   } else {
-    clean_up_at_ = clock_.steady() + kRetryStore;
+    clean_up_at_ = ledger_.Now() + kRetryStore;
     options_.make_room(more.status());
     if (!clean_up_failed_) {
       platform::LogWarning("cannot clean up the database; retrying every second: ",

@@ -92,7 +92,7 @@ class CommandLoop {
   };
 
   // All must outlive it. Runs from Start on.
-  CommandLoop(Options options, Clock clock, Ledger& ledger, WaitingCalls& waiting);
+  CommandLoop(Options options, Ledger& ledger, WaitingCalls& waiting);
   ~CommandLoop() { Stop(); }
 
   void Start();
@@ -114,11 +114,25 @@ class CommandLoop {
   }
   // Queues a command that runs in parts, each in a group of its own, until a part returns an
   // answer. Other commands run in between. If one of them fails, the earlier ones stay.
-  // `call_bytes` counts until the first part runs: a command that has begun is not refused.
+  // `call_bytes` counts until the first part runs: a command that has begun (`begun`) is not
+  // refused.
   template <typename T>
   void PostParts(std::function<absl::StatusOr<std::optional<T>>()> part, Done<T> done,
-                 int64_t call_bytes = 0) {
-    PostPart(std::move(part), std::move(done), call_bytes, /*begun=*/false);
+                 int64_t call_bytes = 0, bool begun = false) {
+    PostCommand({.apply = [this, part, done]() -> Answer {
+                   auto result = std::make_shared<absl::StatusOr<std::optional<T>>>(part());
+                   return [this, part, done, result] {
+                     if (!result->ok()) return done(result->status());
+                     if (!result->value().has_value()) {
+                       return PostParts(part, done, /*call_bytes=*/0, /*begun=*/true);
+                     }
+                     done(*std::move(result->value()));
+                   };
+                 },
+                 .fail = [done](absl::Status status) { done(std::move(status)); },
+                 .call_bytes = call_bytes,
+                 .ends_group = true,
+                 .begun = begun});
   }
   void PostCommand(Command command);
   // Queues a worker's call, whose answer may be held (WaitingCalls::Take).
@@ -149,25 +163,6 @@ class CommandLoop {
     bool last = false;
   };
 
-  template <typename T>
-  void PostPart(std::function<absl::StatusOr<std::optional<T>>()> part, Done<T> done,
-                int64_t call_bytes, bool begun) {
-    PostCommand({.apply = [this, part, done]() -> Answer {
-                   auto result = std::make_shared<absl::StatusOr<std::optional<T>>>(part());
-                   return [this, part, done, result] {
-                     if (!result->ok()) return done(result->status());
-                     if (!result->value().has_value()) {
-                       return PostPart(part, done, /*call_bytes=*/0, /*begun=*/true);
-                     }
-                     done(*std::move(result->value()));
-                   };
-                 },
-                 .fail = [done](absl::Status status) { done(std::move(status)); },
-                 .call_bytes = call_bytes,
-                 .ends_group = true,
-                 .begun = begun});
-  }
-
   void Run();
   Group TakeGroup();
   void ProcessGroup(const Group& group);
@@ -178,8 +173,7 @@ class CommandLoop {
   absl::Time NextDeadline();
 
   const Options options_;
-  const Clock clock_;
-  Ledger& ledger_;  // changed under state_mutex_
+  Ledger& ledger_;  // changed under state_mutex_, except for its clock
   // Used by the thread only.
   WaitingCalls& waiting_;
 

@@ -223,13 +223,13 @@ Core::Core(const CoreOptions& options, Dependencies dependencies,
                    Expire();
                    return artifact_store_->DeleteUnusedUploads();
                  }},
-            clock_, engine_.ledger, waiting_),
+            engine_.ledger, waiting_),
       sweeper_(*storage_, *artifact_store_, loop_),
       event_log_(*storage_, running_trials_),
       artifacts_(*storage_, *artifact_store_, *reserve_, engine_.lease_ids, usage_,
                  options.max_artifact_bytes, options.max_data_bytes,
                  absl::StrCat(options.data_dir, "/upload_quotas")),
-      reads_(*storage_, loop_, engine_.ledger, waiting_, fleet_, clock_, usage_,
+      reads_(*storage_, loop_, engine_.ledger, waiting_, fleet_, usage_,
              [this](bool running) { return Fault(running); }),
       backups_(options.data_dir, clock_, *storage_, *artifact_store_, *reserve_, sweeper_, usage_),
       statistics_(NoStatistics()) {}

@@ -4,10 +4,8 @@
 #define LENGTHWISE_SERVER_COORDINATION_ENGINE_H_
 
 #include <cstdint>
-#include <string>
 #include <utility>
 
-#include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "server/coordination/event_intake.h"
 #include "server/coordination/experiments.h"

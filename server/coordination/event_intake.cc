@@ -184,8 +184,8 @@ absl::Status EventIntake::StoreNew(TrialRecord& trial, Events events, int64_t la
       measured.clear_seen_loss();
       measured.clear_unseen_loss();
       // A damaged specification must not stop a running trial. ReadEvent reports the damage.
-      const absl::StatusOr<int32_t> seen_up_to = SeenUpTo(store_, trial.pack);
-      if (seen_up_to.ok()) SetMeans(*seen_up_to, measured);
+      const auto shared = SharedSpecificationOf(store_, trial.pack);
+      if (shared.ok()) SetMeans(shared->evaluation().seen_up_to(), measured);
       ledger_.effects().evaluations.emplace_back(event.trial(), measured);
     }
     RETURN_IF_ERROR(ledger_.Append(trial, std::move(stored)));

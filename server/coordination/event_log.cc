@@ -20,6 +20,23 @@ namespace {
 constexpr size_t kMostPages = 32;
 constexpr int64_t kMaxEventBytes = 256 << 10;
 
+// What a name stands for in the store: keys of an experiment or a trial, and 0 for the other.
+struct Named {
+  int64_t experiment = 0;
+  int64_t trial = 0;
+  int64_t unfinished_trials = 0;
+};
+
+absl::StatusOr<Named> FindNamed(StorageReader& reader, absl::string_view experiment_or_trial,
+                                bool is_trial) {
+  if (!is_trial) {
+    ASSIGN_OR_RETURN(const ExperimentRecord found, FindExperiment(reader, experiment_or_trial));
+    return Named{.experiment = found.key, .unfinished_trials = UnendedTrials(found.counts)};
+  }
+  ASSIGN_OR_RETURN(const TrialRecord found, FindTrial(reader, experiment_or_trial));
+  return Named{.trial = found.key, .unfinished_trials = HasEnded(found.state) ? 0 : 1};
+}
+
 }  // namespace
 
 int64_t& RecentPages::VersionOf(absl::string_view experiment) {
@@ -92,18 +109,10 @@ absl::StatusOr<EventPage> EventLog::ReadEvents(absl::string_view experiment_or_t
     page.events.push_back(*std::move(message));
     return true;
   };
-  absl::Status status;
-  if (path.trial.empty()) {
-    ASSIGN_OR_RETURN(const ExperimentRecord record, FindExperiment(*reader, experiment_or_trial));
-    page.unfinished_trials = UnendedTrials(record.counts);
-    status = log_only ? reader->ForEachLogEvent(record.key, 0, start_position, take)
-                      : reader->ForEachEvent(record.key, start_position, take);
-  } else {
-    ASSIGN_OR_RETURN(const TrialRecord record, FindTrial(*reader, experiment_or_trial));
-    page.unfinished_trials = HasEnded(record.state) ? 0 : 1;
-    status = log_only ? reader->ForEachLogEvent(0, record.key, start_position, take)
-                      : reader->ForEachTrialEvent(record.key, start_position, take);
-  }
+  ASSIGN_OR_RETURN(const Named named, FindNamed(*reader, experiment_or_trial, !path.trial.empty()));
+  page.unfinished_trials = named.unfinished_trials;
+  absl::Status status =
+      reader->ForEachEvent(named.experiment, named.trial, start_position, log_only, take);
   if (status.ok()) status = damaged;
   if (!status.ok()) return status;
   if (page.at_end && (log_only || page.events.empty())) {
@@ -125,18 +134,10 @@ absl::Status EventLog::ForEachEvent(absl::string_view experiment_or_trial, int f
                                     const std::function<void(const v1::Event&)>& take) {
   ASSIGN_OR_RETURN(const TrialPath path, ParseExperimentOrTrialName(experiment_or_trial));
   ASSIGN_OR_RETURN(const auto reader, storage_.Read());
-  int64_t experiment = 0;
-  int64_t trial = 0;
-  if (path.trial.empty()) {
-    ASSIGN_OR_RETURN(const ExperimentRecord record, FindExperiment(*reader, experiment_or_trial));
-    experiment = record.key;
-  } else {
-    ASSIGN_OR_RETURN(const TrialRecord record, FindTrial(*reader, experiment_or_trial));
-    trial = record.key;
-  }
+  ASSIGN_OR_RETURN(const Named named, FindNamed(*reader, experiment_or_trial, !path.trial.empty()));
   absl::Status damaged;
   const absl::Status status =
-      reader->ForEachEventOfKind(experiment, trial, fact_field_number,
+      reader->ForEachEventOfKind(named.experiment, named.trial, fact_field_number,
                                  [&](const EventRecord& event, absl::string_view trial_id) {
                                    const absl::StatusOr<v1::Event> message =
                                        ReadEvent(*reader, event, path.experiment, trial_id);

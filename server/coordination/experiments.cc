@@ -107,10 +107,6 @@ absl::StatusOr<v1::DeleteExperimentResponse> Experiments::Delete(
   }
   LENGTHWISE_FAILPOINT("engine.experiment.delete");
   RETURN_IF_ERROR(store_.DeleteExperiment(record.key));
-  // The request outlives its experiment: repeated, it must not create the experiment again.
-  if (!record.request_id.empty()) {
-    RETURN_IF_ERROR(store_.InsertDeletedRequest(record));
-  }
   RETURN_IF_ERROR(store_.InsertSweep({.experiment = record.id}));
   Effects& effects = ledger_.effects();
   effects.experiments.insert(record.id);

@@ -192,8 +192,7 @@ absl::StatusOr<Leases::Found> Leases::CheckCheckpoint(int64_t key) {
   }
   if (usable == wanted) return Found::kUsable;
   if (usable == 0) {
-    ASSIGN_OR_RETURN(const auto pack, store_.FindPack(trial.pack));
-    ASSIGN_OR_RETURN(const auto specification, ToSharedSpecification(*pack, store_.name()));
+    ASSIGN_OR_RETURN(const auto specification, SharedSpecificationOf(store_, trial.pack));
     const std::string& evaluated = specification.evaluated_trial();
     if (!evaluated.empty()) {
       RETURN_IF_ERROR(ledger_.Record(ledger_.scheduler().Fail(

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -111,6 +110,7 @@ class Ledger {
   Scheduler& scheduler() { return *scheduler_; }
   StorageWriter& store() { return store_; }
   Effects& effects() { return effects_; }
+  // Any thread.
   absl::Time Now() const { return clock_.steady(); }
   absl::Time WallTime() const { return clock_.wall(); }
 

@@ -131,12 +131,10 @@ int32_t MostInLease(int64_t pack_bytes) {
   return static_cast<int32_t>(std::max<int64_t>(most, 1));
 }
 
-absl::StatusOr<int32_t> SeenUpTo(StorageReader& reader, int64_t pack) {
+absl::StatusOr<v1::TrialSpecification> SharedSpecificationOf(StorageReader& reader, int64_t pack) {
   ASSIGN_OR_RETURN(const std::optional<PackRecord> record, reader.FindPack(pack));
   if (!record.has_value()) return Damaged(reader.name(), "pack ", pack);
-  ASSIGN_OR_RETURN(const v1::TrialSpecification shared,
-                   ToSharedSpecification(*record, reader.name()));
-  return shared.evaluation().seen_up_to();
+  return ToSharedSpecification(*record, reader.name());
 }
 
 absl::StatusOr<v1::TrialSpecification> ToTrialSpecification(const TrialRecord& trial,
@@ -212,8 +210,8 @@ absl::StatusOr<v1::Event> ReadEvent(StorageReader& reader, const EventRecord& re
   }
   ASSIGN_OR_RETURN(const std::optional<TrialRecord> trial, reader.FindTrial(record.trial));
   if (!trial.has_value()) return Damaged(reader.name(), "event ", record.position);
-  ASSIGN_OR_RETURN(const int32_t seen_up_to, SeenUpTo(reader, trial->pack));
-  SetMeans(seen_up_to, *event.mutable_length_accuracies());
+  ASSIGN_OR_RETURN(const auto shared, SharedSpecificationOf(reader, trial->pack));
+  SetMeans(shared.evaluation().seen_up_to(), *event.mutable_length_accuracies());
   return event;
 }
 

@@ -61,8 +61,8 @@ absl::StatusOr<v1::TrialSpecification> ToSharedSpecification(const PackRecord& p
 // Maximum number of trials in a lease, which repeats their pack's specification of `pack_bytes` for
 // each: a worker accepts messages of rpc::kMaxMessageBytes.
 int32_t MostInLease(int64_t pack_bytes);
-// Evaluation.seen_up_to of the trials of a stored pack.
-absl::StatusOr<int32_t> SeenUpTo(StorageReader& reader, int64_t pack);
+// As ToSharedSpecification, of a stored pack.
+absl::StatusOr<v1::TrialSpecification> SharedSpecificationOf(StorageReader& reader, int64_t pack);
 // The outcome of a trial that succeeded; empty for others.
 absl::StatusOr<v1::Outcome> ToOutcome(const TrialRecord& trial, absl::string_view store);
 absl::StatusOr<v1::Trial> ToTrial(const TrialRecord& trial, const PackRecord& pack,

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "platform/status_macros.h"
 #include "proto/trial_counts.h"
@@ -140,8 +141,7 @@ absl::StatusOr<v1::ListTrialsResponse> Reads::ListTrials(const v1::ListTrialsReq
   const int64_t size = PageSize(request.page_size());
   ASSIGN_OR_RETURN(const TrialFilter filter, ParseTrialFilter(request.filter()));
   const std::string scope = absl::StrCat("trials\n", request.parent(), "\n", request.filter());
-  const absl::StatusOr<int64_t> start = DecodePageToken(scope, request.page_token());
-  if (!start.ok()) return start.status();
+  ASSIGN_OR_RETURN(const int64_t start, DecodePageToken(scope, request.page_token()));
   ASSIGN_OR_RETURN(const auto reader, storage_.Read());
   ASSIGN_OR_RETURN(const ExperimentRecord experiment,
                    server::FindExperiment(*reader, request.parent()));
@@ -149,7 +149,7 @@ absl::StatusOr<v1::ListTrialsResponse> Reads::ListTrials(const v1::ListTrialsReq
   std::vector<TrialRecord> listed;
   std::map<int64_t, PackRecord> packs;
   size_t bytes = 0;
-  auto next = static_cast<int32_t>(*start);
+  auto next = static_cast<int32_t>(start);
   for (bool goes_on = true; goes_on;) {
     ASSIGN_OR_RETURN(auto records, reader->ListTrials(experiment.key, next, filter, kTrialsAtOnce));
     goes_on = records.size() == kTrialsAtOnce;
@@ -179,7 +179,7 @@ absl::StatusOr<v1::ListTrialsResponse> Reads::ListTrials(const v1::ListTrialsReq
 
 v1::ListWorkersResponse Reads::ListWorkers() {
   v1::ListWorkersResponse response;
-  std::vector<v1::Worker> workers = fleet_.List(clock_.steady());
+  std::vector<v1::Worker> workers = fleet_.List(ledger_.Now());
   absl::flat_hash_map<std::string, std::vector<TrialKey>> trials;
   loop_.BetweenGroups([&] {
     for (v1::Worker& worker : workers) {

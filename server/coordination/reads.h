@@ -3,15 +3,12 @@
 #ifndef LENGTHWISE_SERVER_COORDINATION_READS_H_
 #define LENGTHWISE_SERVER_COORDINATION_READS_H_
 
-#include <cstdint>
 #include <functional>
 #include <string>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "platform/mutex.h"
 #include "proto/experiment_service.pb.h"
 #include "proto/fleet_service.pb.h"
 #include "server/coordination/command_loop.h"
@@ -31,13 +28,12 @@ class Reads {
   // All references must outlive it. `fault` returns why progress of running trials, or the lease of
   // a queued one, cannot be stored now.
   Reads(Storage& storage, CommandLoop& loop, Ledger& ledger, const WaitingCalls& waiting,
-        Fleet& fleet, Clock clock, Usage& usage, std::function<std::string(bool running)> fault)
+        Fleet& fleet, Usage& usage, std::function<std::string(bool running)> fault)
       : storage_(storage),
         loop_(loop),
         ledger_(ledger),
         waiting_(waiting),
         fleet_(fleet),
-        clock_(std::move(clock)),
         fault_(std::move(fault)),
         summaries_(storage),
         usage_(usage) {}
@@ -76,7 +72,6 @@ class Reads {
   Ledger& ledger_;
   const WaitingCalls& waiting_;
   Fleet& fleet_;
-  const Clock clock_;
   const std::function<std::string(bool running)> fault_;
   Summaries summaries_;
   Usage& usage_;

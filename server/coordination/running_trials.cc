@@ -1,7 +1,6 @@
 #include "server/coordination/running_trials.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"

@@ -66,10 +66,6 @@ int64_t DataBytes(const v1::ExperimentSpecification& specification) {
   return bytes;
 }
 
-absl::Duration RetentionOf(const v1::ExperimentSpecification& specification) {
-  return specification::ParseRetention(specification.retention()).value_or(absl::ZeroDuration());
-}
-
 // What makes two resolved specifications one experiment: all but the priority and the contents of
 // example files, which later releases describe in more detail. Their hashes stay.
 v1::ExperimentSpecification Compared(v1::ExperimentSpecification specification) {
@@ -106,7 +102,8 @@ void Submission::Take(specification::Grid grid) {
   experiment.name = specification.name();
   experiment.priority = specification.priority();
   experiment.specification = specification.SerializeAsString();
-  experiment.retention = RetentionOf(specification);
+  experiment.retention =
+      specification::ParseRetention(specification.retention()).value_or(absl::ZeroDuration());
 }
 
 int64_t Submission::bytes() const {

@@ -103,11 +103,6 @@ void FairQueue::Serve(absl::string_view owner, int64_t number) {
   ChangeShare(owner, [number](Owner& served) { served.served = number; });
 }
 
-const PackId& FairQueue::next() const {
-  const Turn& turn = *turns_.begin();
-  return owners_.at(turn.owner).lines.at(turn.priority).begin()->second;
-}
-
 int64_t FairQueue::PacksAbove(int32_t priority) const {
   int64_t packs = 0;
   for (const Turn& turn : turns_) {

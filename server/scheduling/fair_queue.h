@@ -9,7 +9,6 @@
 #include <compare>
 #include <cstdint>
 #include <string>
-#include <tuple>
 #include <utility>
 
 #include "absl/container/btree_map.h"
@@ -57,8 +56,7 @@ class FairQueue {
 
   bool empty() const { return turns_.empty(); }
   int64_t trials() const { return trials_; }
-  // The next pack, its priority and owner. The queue must not be empty.
-  const PackId& next() const;
+  // Priority and owner of the next pack. The queue must not be empty.
   int32_t next_priority() const { return -turns_.begin()->priority; }
   const std::string& next_owner() const { return owners_.at(turns_.begin()->owner).name; }
 

@@ -24,7 +24,7 @@ class FairQueueTest : public testing::Test {
 
   // Leases the next pack as a scheduler does. Returns its first trial.
   TrialKey Lease() {
-    const PackId id = queue_.next();
+    const PackId id = *NextOf("");
     const std::string owner = queue_.next_owner();
     const FairQueue::Trials trials = queue_.trials_of(id);
     for (const TrialKey trial : trials) {
@@ -105,9 +105,9 @@ TEST_F(FairQueueTest, PackStandsAtItsFirstTrial) {
   EXPECT_EQ(queue_.PacksBefore(pack, 100), 1);
   queue_.Insert(pack, 0, "ada", "e", 3);
   EXPECT_EQ(queue_.PacksBefore(pack, 100), 0);
-  EXPECT_THAT(queue_.trials_of(queue_.next()), ElementsAre(3, 5));
+  EXPECT_THAT(queue_.trials_of(*NextOf("")), ElementsAre(3, 5));
   queue_.Remove(pack, 3);
-  EXPECT_THAT(queue_.trials_of(queue_.next()), ElementsAre(4));
+  EXPECT_THAT(queue_.trials_of(*NextOf("")), ElementsAre(4));
   EXPECT_EQ(queue_.CheckInvariants(), absl::OkStatus());
 }
 
@@ -126,7 +126,7 @@ TEST_F(FairQueueTest, ExperimentHasItsOwnOrder) {
   queue_.Remove({.pack = 3}, 3);
   queue_.Remove({.pack = 2}, 4);
   EXPECT_EQ(NextOf("mine"), nullptr);
-  EXPECT_EQ(queue_.next().pack, 1);
+  EXPECT_EQ(NextOf("")->pack, 1);
   EXPECT_EQ(queue_.CheckInvariants(), absl::OkStatus());
 }
 

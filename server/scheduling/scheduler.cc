@@ -148,7 +148,6 @@ void Scheduler::Hold(Trial& trial, Token token, Lease& lease) {
   lease.live.push_back(trial.data.key);
   lease.pack = trial.data.pack;
   trial.lease = token;
-  ++running_;
   queue_.AddRunning(TraitsOf(trial.data).owner, 1);
 }
 
@@ -159,7 +158,6 @@ void Scheduler::LetGo(Trial& trial) {
   Lease& lease = leases_.at(token);
   std::erase(lease.live, trial.data.key);
   trial.lease = 0;
-  --running_;
   queue_.AddRunning(TraitsOf(trial.data).owner, -1);
   if (!lease.live.empty()) return;
   Unrank(token, lease);
@@ -695,9 +693,6 @@ Decisions Scheduler::Tick(absl::Time now) {
   if (now >= next_count_) {
     next_count_ = now + absl::Seconds(1);
     CountWorkers(now, decisions.lost_workers);
-  }
-  if (now >= next_sweep_) {
-    next_sweep_ = now + options_.worker_memory / 60;
     absl::erase_if(workers_, [&](const auto& worker) {
       return now - worker.second.last_seen > options_.worker_memory;
     });

@@ -306,8 +306,8 @@ class Scheduler {
   // Back-off after a trial's temporary failure of this number.
   absl::Duration BackOff(int32_t failures) const;
 
-  int64_t queued() const { return static_cast<int64_t>(trials_.size()) - running_; }
-  int64_t running() const { return running_; }
+  int64_t queued() const { return queue_.trials() + static_cast<int64_t>(delayed_.size()); }
+  int64_t running() const { return static_cast<int64_t>(trials_.size()) - queued(); }
   int64_t leases() const { return static_cast<int64_t>(leases_.size()); }
   // Number of live workers with a live trial.
   int64_t BusyWorkers(absl::Time now) const;
@@ -448,15 +448,14 @@ class Scheduler {
   //   preempted. It excludes leases of dedicated workers, because no other experiment could use the
   //   worker, and leases with a trial that was preempted Options::max_preemptions times, because
   //   every trial must end.
-  // - running_, busy_, preempted_, Pack::trials and the queue's running trials by owner are counts
-  //   of the above.
+  // - busy_, preempted_, Pack::trials and the queue's running trials by owner are counts of the
+  //   above.
   // - postponed_ gives reasons to some trials of delayed_, and to no others.
   // - directed_ counts the leases with a directive by worker. A worker that is missing there would
   //   hear of a cancellation late, because its heartbeat is held.
   // - to_tell_ holds only tokens of such leases.
   const Options options_;
   Token next_token_;
-  int64_t running_ = 0;
   absl::flat_hash_map<TrialKey, Trial> trials_;
   absl::flat_hash_map<int64_t, Pack> packs_;
   FairQueue queue_;  // trials that can be leased now
@@ -477,8 +476,6 @@ class Scheduler {
   absl::Time last_tick_ = absl::InfinitePast();
   absl::Time heard_ = absl::InfiniteFuture();  // InfiniteFuture before the first Hear
   absl::Time losses_count_from_ = absl::InfinitePast();
-  // Time of the next search for workers that have been silent for long.
-  absl::Time next_sweep_ = absl::InfinitePast();
   int64_t fleet_size_ = 0;
   absl::Time next_count_ = absl::InfinitePast();
   // No live worker is lost before. InfiniteFuture if none lives.

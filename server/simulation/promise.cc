@@ -6,6 +6,8 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "google/protobuf/util/message_differencer.h"
+#include "proto/timestamps.h"
 #include "proto/trial_counts.h"
 #include "server/coordination/messages.h"
 #include "server/coordination/names.h"
@@ -20,8 +22,6 @@ constexpr int32_t kMaxLosses = 3;
 // After a start of the server with leases: ten lease durations.
 constexpr absl::Duration kUnsettled = absl::Minutes(5);
 constexpr int32_t kHighestPriority = 2;  // highest priority of the simulated users
-
-bool IsUnended(v1::TrialState state) { return state == v1::QUEUED || state == v1::RUNNING; }
 
 bool IsActor(absl::string_view actor) {
   return actor == "scheduler" || (absl::StartsWith(actor, "user ") && actor.size() > 5) ||
@@ -112,26 +112,25 @@ void Promise::CheckChange(SimulatedStorage& store, const TrialRecord& trial, con
     known.attempt = event.attempt();
     known.worker = change.worker();
     if (known.losses >= kMaxLosses - 1 && trial.state == v1::RUNNING) {
-      ++alone_;
+      ++counts_.alone;
       if (store.FindLease(trial.token)->size != 1) Break(what + " with others");
     }
   }
-  const absl::Time time =
-      absl::FromUnixSeconds(event.time().seconds()) + absl::Nanoseconds(event.time().nanos());
   if (absl::StrContains(change.reason(), " expired after ") &&
-      !absl::StrContains(change.reason(), "being preempted") && time >= losses_count_from_) {
+      !absl::StrContains(change.reason(), "being preempted") &&
+      ToTime(event.time()) >= losses_count_from_) {
     const bool condemned = change.to() == v1::FAILED;
     if (condemned != (++known.losses == kMaxLosses)) {
       Break(absl::StrCat(what, " after ", known.losses, " lost workers"));
     }
-    condemned_ += condemned ? 1 : 0;
+    counts_.condemned += condemned ? 1 : 0;
   }
-  if (!IsUnended(change.from())) {
+  if (HasEnded(change.from())) {
     if (!absl::StartsWith(change.actor(), "user ")) Break(what + " without a user's request");
     known.failures = 0;
     known.preemptions = 0;
     known.losses = 0;
-    ++retries_;
+    ++counts_.retries;
   }
   if (change.from() == v1::RUNNING && change.to() == v1::QUEUED) {
     const bool failed = absl::StrContains(change.reason(), " failed: ");
@@ -140,10 +139,10 @@ void Promise::CheckChange(SimulatedStorage& store, const TrialRecord& trial, con
     const bool again = NatureOf(trial.id) == Nature::kFailsAlike && known.failed_on != known.worker;
     if (failed && known.failures > (again ? 1 : kMaxFailures - 1)) Break(what + " too often");
     if (failed) known.failed_on = known.worker;
-    splits_ += absl::StrContains(change.reason(), "is too small for the pack") ? 1 : 0;
-    expiries_ += absl::StrContains(change.reason(), " expired after ") ? 1 : 0;
+    counts_.splits += absl::StrContains(change.reason(), "is too small for the pack") ? 1 : 0;
+    counts_.expiries += absl::StrContains(change.reason(), " expired after ") ? 1 : 0;
     if (change.actor() == "scheduler" && absl::StrContains(change.reason(), "preempted for")) {
-      ++preemptions_;
+      ++counts_.preemptions;
       if (++known.preemptions > kMaxPreemptions) Break(what + " too often");
       const int32_t priority = (*store.writer().FindExperiment(trial.experiment_id))->priority;
       bool higher = false;
@@ -160,7 +159,7 @@ void Promise::CheckChange(SimulatedStorage& store, const TrialRecord& trial, con
 }
 
 void Promise::CheckHistory(SimulatedStorage& store, const TrialRecord& trial) {
-  ++successes_;
+  ++counts_.successes;
   const std::string what = absl::StrCat(trial.experiment_id, "/", trial.id);
   int64_t step = 0;
   int64_t checkpoint = 0;
@@ -202,11 +201,8 @@ void Promise::CheckHistory(SimulatedStorage& store, const TrialRecord& trial) {
 void Promise::CheckExperiment(SimulatedStorage& store, const std::string& id) {
   const auto experiment = *store.writer().FindExperiment(id);
   if (!experiment.has_value()) return;
-  const v1::TrialCounts& counts = experiment->counts;
   const v1::TrialCounts counted = store.CountTrials(experiment->key);
-  if (counts.queued() != counted.queued() || counts.running() != counted.running() ||
-      counts.succeeded() != counted.succeeded() || counts.failed() != counted.failed() ||
-      counts.cancelled() != counted.cancelled()) {
+  if (!google::protobuf::util::MessageDifferencer::Equals(experiment->counts, counted)) {
     Break(absl::StrCat("the trials of ", id, " are miscounted"));
   }
   const bool ended = experiment->end_time != NoTime();
@@ -216,7 +212,7 @@ void Promise::CheckExperiment(SimulatedStorage& store, const std::string& id) {
 void Promise::Started(SimulatedStorage& store, absl::Time now) {
   // A lease without trials, whose experiment was deleted, holds nothing up.
   std::set<int64_t> running;
-  for (const auto& [trial, placement] : store.UnendedTrials()) {
+  for (const TrialRecord& trial : store.UnendedTrials()) {
     if (trial.state == v1::RUNNING) running.insert(trial.token);
   }
   const std::vector<LeaseRecord> leases = *store.writer().ListLeases();
@@ -236,7 +232,7 @@ void Promise::CheckRebuilt(SimulatedStorage& store, Scheduler& scheduler) {
       Break(absl::StrCat(experiment, " was acknowledged and is gone"));
     }
   }
-  for (const auto& [trial, placement] : store.UnendedTrials()) {
+  for (const TrialRecord& trial : store.UnendedTrials()) {
     if (trial.state == v1::QUEUED &&
         scheduler.WhyWaiting(trial.key, absl::InfinitePast()).empty()) {
       Break(absl::StrCat("there is no reason why ", trial.id, " waits after a restart"));
@@ -278,7 +274,7 @@ void Promise::CheckLease(SimulatedStorage& store, const std::optional<Choice>& c
         Break(absl::StrCat("a lease was offered again without ", leased.trial()));
       }
     }
-    ++offered_again_;
+    ++counts_.offered_again;
     return;
   }
   // A worker whose first trials failed gets nothing for a while.

@@ -11,7 +11,6 @@
 #include <set>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "absl/container/btree_map.h"
 #include "absl/container/btree_set.h"
@@ -69,16 +68,20 @@ class Promise {
   // answer: the server may die after the commit.
   void Deleting(const std::string& experiment);
 
-  int64_t successes() const { return successes_; }
-  int64_t preemptions() const { return preemptions_; }
-  int64_t splits() const { return splits_; }
-  int64_t retries() const { return retries_; }
-  int64_t expiries() const { return expiries_; }
-  // Trials that ran alone after two lost workers, and those that failed after three.
-  int64_t alone() const { return alone_; }
-  int64_t condemned() const { return condemned_; }
-  // Leases that were offered again, because an answer was lost.
-  int64_t offered_again() const { return offered_again_; }
+  // What happened.
+  struct Counts {
+    int64_t successes = 0;
+    int64_t preemptions = 0;
+    int64_t splits = 0;
+    int64_t retries = 0;
+    int64_t expiries = 0;
+    // Trials that ran alone after two lost workers, and those that failed after three.
+    int64_t alone = 0;
+    int64_t condemned = 0;
+    // Leases that were offered again, because an answer was lost.
+    int64_t offered_again = 0;
+  };
+  const Counts& counts() const { return counts_; }
 
  private:
   struct Known {
@@ -115,14 +118,7 @@ class Promise {
   int64_t full_check_every_ = 1;
   int64_t commits_ = 0;
   int64_t leases_ = 0;
-  int64_t successes_ = 0;
-  int64_t preemptions_ = 0;
-  int64_t splits_ = 0;
-  int64_t retries_ = 0;
-  int64_t expiries_ = 0;
-  int64_t alone_ = 0;
-  int64_t condemned_ = 0;
-  int64_t offered_again_ = 0;
+  Counts counts_;
   // Lost workers count against no trial before.
   absl::Time losses_count_from_ = absl::InfinitePast();
 };

@@ -41,12 +41,10 @@ void SimulatedStorage::Crash() {
   writer_ = std::make_unique<Writer>(*connection_, /*epoch=*/0, StopProcess);
 }
 
-std::vector<SimulatedStorage::Unended> SimulatedStorage::UnendedTrials() {
-  std::vector<Unended> unended;
-  StopUnless(
-      writer_->ForEachUnendedTrial([&](const TrialRecord& trial, const TrialPlacement& placement) {
-        unended.push_back({trial, placement});
-      }));
+std::vector<TrialRecord> SimulatedStorage::UnendedTrials() {
+  std::vector<TrialRecord> unended;
+  StopUnless(writer_->ForEachUnendedTrial(
+      [&](const TrialRecord& trial, const TrialPlacement&) { unended.push_back(trial); }));
   return unended;
 }
 
@@ -54,12 +52,11 @@ std::vector<SimulatedStorage::Unended> SimulatedStorage::UnendedTrials() {
 static_assert(v1::QUEUED == 1 && v1::RUNNING == 2);
 
 int64_t SimulatedStorage::CountUnendedTrials() {
-  SqliteStatement query = connection_->Query(
-      "SELECT (SELECT count(*) FROM trials WHERE state = 1) + "
-      "(SELECT count(*) FROM trials WHERE state = 2)");
-  const int64_t count = query.Step() ? query.Int(0) : 0;
-  StopUnless(query.status());
-  return count;
+  const absl::StatusOr<int64_t> count =
+      Number(connection_->Query("SELECT (SELECT count(*) FROM trials WHERE state = 1) + "
+                                "(SELECT count(*) FROM trials WHERE state = 2)"));
+  StopUnless(count.status());
+  return *count;
 }
 
 v1::TrialCounts SimulatedStorage::CountTrials(int64_t experiment) {

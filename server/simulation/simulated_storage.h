@@ -33,11 +33,7 @@ class SimulatedStorage : public Storage {
   void Crash();
 
   // Reads for checks. They end the process if the store fails, which it does not in memory.
-  struct Unended {
-    TrialRecord trial;
-    TrialPlacement placement;
-  };
-  std::vector<Unended> UnendedTrials();
+  std::vector<TrialRecord> UnendedTrials();
   int64_t CountUnendedTrials();
   v1::TrialCounts CountTrials(int64_t experiment);
   // Those with trials that may be leased at `now`, by priority.

@@ -23,6 +23,9 @@ constexpr absl::Duration kLongestEvening = absl::Hours(2);
 // Events between counts of the trials that have not ended, which take longer than an event.
 constexpr int64_t kEventsBetweenCounts = 50;
 
+// Small parts of a command, so that other commands come between.
+std::shared_ptr<Parts> SmallParts() { return std::make_shared<Parts>(Parts{.trials_at_once = 2}); }
+
 }  // namespace
 
 Simulation::Simulation(const Options& options)
@@ -56,11 +59,6 @@ void Simulation::Storm() {
 }
 
 std::string Simulation::Run() {
-  const auto broken = [this] {
-    if (promise_.broken().empty()) return std::string();
-    return absl::StrCat("seed ", options_.seed, ", event ", timeline_.events(), ": ",
-                        promise_.broken());
-  };
   while (promise_.broken().empty() && timeline_.events() < options_.events) timeline_.RunNext();
   users_act_ = false;
   weather_ = kFairWeather;
@@ -73,14 +71,17 @@ std::string Simulation::Run() {
       promise_.Break(absl::StrCat(Unended(), " trials never end"));
     }
   }
-  return broken();
+  if (promise_.broken().empty()) return "";
+  return absl::StrCat("seed ", options_.seed, ", event ", timeline_.events(), ": ",
+                      promise_.broken());
 }
 
 std::string Simulation::Summary() const {
+  const Promise::Counts& counts = promise_.counts();
   return absl::StrCat(
-      timeline_.events(), " events, ", submissions_, " submissions, ", promise_.successes(),
-      " successes, ", promise_.retries(), " retries, ", promise_.preemptions(), " preemptions, ",
-      promise_.splits(), " splits, ", promise_.expiries(), " expiries, ", server_->deaths(),
+      timeline_.events(), " events, ", submissions_, " submissions, ", counts.successes,
+      " successes, ", counts.retries, " retries, ", counts.preemptions, " preemptions, ",
+      counts.splits, " splits, ", counts.expiries, " expiries, ", server_->deaths(),
       " deaths of the server, ", server_->failed_commits(), " failed commits, ", server_->damages(),
       " damaged checkpoints", options_.storms ? absl::StrCat(", ", storms_, " storms") : "");
 }
@@ -129,7 +130,10 @@ void Simulation::Act() {
       request.set_name(timeline_.Chance(2) ? ExperimentName(id) : TrialName(id, AnyTrial(id)));
       request.add_states(v1::FAILED);
       if (timeline_.Chance(2)) request.add_states(v1::CANCELLED);
-      return Retry(request, AnyUser(), SmallParts());
+      return PostParts([request, user = AnyUser(), parts = SmallParts()](Engine& engine) {
+        const auto response = engine.experiments.RetryTrials(request, user, *parts);
+        return !response.ok() || response->has_value();
+      });
     }
     case 4:
       return Extend(id);
@@ -193,18 +197,15 @@ void Simulation::Extend(const std::string& id) {
   });
 }
 
-std::shared_ptr<Parts> Simulation::SmallParts() {
-  auto parts = std::make_shared<Parts>();
-  parts->trials_at_once = 2;
-  return parts;
-}
-
 void Simulation::Cancel(const std::string& id) {
   const std::string user = AnyUser();
   if (timeline_.Chance(3)) {
     v1::CancelExperimentRequest request;
     request.set_name(ExperimentName(id));
-    return CancelAll(request, user, SmallParts());
+    return PostParts([request, user, parts = SmallParts()](Engine& engine) {
+      const auto response = engine.experiments.Cancel(request, user, *parts);
+      return !response.ok() || response->has_value();
+    });
   }
   v1::CancelTrialRequest request;
   request.set_name(TrialName(id, AnyTrial(id)));
@@ -214,27 +215,16 @@ void Simulation::Cancel(const std::string& id) {
   });
 }
 
-void Simulation::CancelAll(const v1::CancelExperimentRequest& request, const std::string& user,
-                           const std::shared_ptr<Parts>& parts) {
-  server_->Post([this, request, user, parts](Engine& engine) -> SimulatedServer::Answer {
-    const auto response = engine.experiments.Cancel(request, user, *parts);
-    if (!response.ok() || response->has_value()) return nullptr;
-    return [this, request, user, parts] { CancelAll(request, user, parts); };
-  });
-}
-
-void Simulation::Retry(const v1::RetryTrialsRequest& request, const std::string& user,
-                       const std::shared_ptr<Parts>& parts) {
-  server_->Post([this, request, user, parts](Engine& engine) -> SimulatedServer::Answer {
-    const auto response = engine.experiments.RetryTrials(request, user, *parts);
-    if (!response.ok() || response->has_value()) return nullptr;
-    return [this, request, user, parts] { Retry(request, user, parts); };
+void Simulation::PostParts(const std::function<bool(Engine&)>& part) {
+  server_->Post([this, part](Engine& engine) -> SimulatedServer::Answer {
+    if (part(engine)) return nullptr;
+    return [this, part] { PostParts(part); };
   });
 }
 
 void Simulation::Damage() {
-  for (const SimulatedStorage::Unended& unended : server_->store().UnendedTrials()) {
-    if (server_->DamageCheckpoint(unended.trial)) return;
+  for (const TrialRecord& trial : server_->store().UnendedTrials()) {
+    if (server_->DamageCheckpoint(trial)) return;
   }
 }
 

@@ -5,8 +5,7 @@
 #define LENGTHWISE_SERVER_SIMULATION_SIMULATION_H_
 
 #include <cstdint>
-#include <deque>
-#include <map>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -43,13 +42,11 @@ class Simulation {
   // A one-line summary of what happened: a simulation in which nothing happens proves nothing.
   std::string Summary() const;
   const Promise& promise() const { return promise_; }
-  int64_t server_deaths() const { return server_->deaths(); }
-  int64_t damages() const { return server_->damages(); }
+  const SimulatedServer& server() const { return *server_; }
   int64_t storms() const { return storms_; }
   // Deletions that the engine made, and those that it refused because of unfinished trials.
   int64_t deletions() const { return deletions_; }
   int64_t refused_deletions() const { return refused_deletions_; }
-  int64_t failed_commits() const { return server_->failed_commits(); }
 
  private:
   void Act();
@@ -57,12 +54,8 @@ class Simulation {
   void Submit();
   void Extend(const std::string& id);
   void Cancel(const std::string& id);
-  void CancelAll(const v1::CancelExperimentRequest& request, const std::string& user,
-                 const std::shared_ptr<Parts>& parts);
-  void Retry(const v1::RetryTrialsRequest& request, const std::string& user,
-             const std::shared_ptr<Parts>& parts);
-  // Small parts of a command, so that other commands come between.
-  static std::shared_ptr<Parts> SmallParts();
+  // Posts a command in parts: `part` again after each commit until it returns true.
+  void PostParts(const std::function<bool(Engine&)>& part);
   void Delete(const std::string& id);
   void Damage();
   std::vector<ExperimentRecord> Experiments() const;

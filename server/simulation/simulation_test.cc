@@ -29,17 +29,17 @@ TEST(SimulationTest, MillionsOfEventsKeepThePromise) {
     Simulation simulation(OptionsOf(seed, kEventsOfASeed));
     ASSERT_EQ(simulation.Run(), "");
     events += simulation.events();
-    successes += simulation.promise().successes();
-    retries += simulation.promise().retries();
-    preemptions += simulation.promise().preemptions();
-    splits += simulation.promise().splits();
-    expiries += simulation.promise().expiries();
-    alone += simulation.promise().alone();
-    condemned += simulation.promise().condemned();
-    offered_again += simulation.promise().offered_again();
-    deaths += simulation.server_deaths();
-    failed_commits += simulation.failed_commits();
-    damages += simulation.damages();
+    successes += simulation.promise().counts().successes;
+    retries += simulation.promise().counts().retries;
+    preemptions += simulation.promise().counts().preemptions;
+    splits += simulation.promise().counts().splits;
+    expiries += simulation.promise().counts().expiries;
+    alone += simulation.promise().counts().alone;
+    condemned += simulation.promise().counts().condemned;
+    offered_again += simulation.promise().counts().offered_again;
+    deaths += simulation.server().deaths();
+    failed_commits += simulation.server().failed_commits();
+    damages += simulation.server().damages();
     deletions += simulation.deletions();
     refused_deletions += simulation.refused_deletions();
   }
@@ -66,7 +66,7 @@ TEST(SimulationTest, LargeFleetWithWallTimeStormsKeepsThePromise) {
   Simulation simulation(options);
   ASSERT_EQ(simulation.Run(), "");
   EXPECT_GE(simulation.storms(), 2);
-  EXPECT_GT(simulation.promise().successes(), 1000);
+  EXPECT_GT(simulation.promise().counts().successes, 1000);
 }
 
 TEST(SimulationTest, SeedReplaysExactly) {

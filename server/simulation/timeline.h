@@ -7,7 +7,6 @@
 #include <queue>
 #include <random>
 #include <utility>
-#include <vector>
 
 #include "absl/time/time.h"
 

@@ -133,7 +133,7 @@ absl::Status S3Client::Replace(const std::string& key, absl::string_view bytes) 
 absl::StatusOr<std::string> S3Client::Copy(const std::string& from, const std::string& to,
                                            absl::Duration timeout) {
   const S3Request request = {
-      .method = "PUT", .key = to, .headers = {{"x-amz-copy-source", S3CopySource(bucket_, from)}}};
+      .method = "PUT", .key = to, .headers = {{"x-amz-copy-source", S3Path(bucket_, from)}}};
   const absl::StatusOr<platform::HttpResponse> response = SendOnce(request, "", timeout);
   if (!response.ok()) return absl::UnavailableError(response.status().message());
   if (response->status == 400) {

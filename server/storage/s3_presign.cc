@@ -57,16 +57,15 @@ absl::StatusOr<std::string> HostOf(absl::string_view endpoint) {
   return absl::AsciiStrToLower(host);
 }
 
-// The path of a key, with the bucket in front.
-std::string PathOf(const S3Bucket& bucket, absl::string_view key) {
+}  // namespace
+
+std::string S3Path(const S3Bucket& bucket, absl::string_view key) {
   std::vector<absl::string_view> parts;
   if (!bucket.bucket.empty()) parts.push_back(bucket.bucket);
   if (!key.empty() && !bucket.prefix.empty()) parts.push_back(bucket.prefix);
   if (!key.empty()) parts.push_back(key);
   return Encode(absl::StrCat("/", absl::StrJoin(parts, "/")), /*is_path=*/true);
 }
-
-}  // namespace
 
 absl::StatusOr<std::string> PresignS3(const S3Bucket& bucket, const S3Credentials& credentials,
                                       const S3Request& request, absl::Duration life,
@@ -99,7 +98,7 @@ absl::StatusOr<std::string> PresignS3(const S3Bucket& bucket, const S3Credential
   if (!credentials.session_token.empty()) add("X-Amz-Security-Token", credentials.session_token);
   const std::string canonical_query = absl::StrJoin(query, "&", absl::PairFormatter("="));
 
-  const std::string path = PathOf(bucket, request.key);
+  const std::string path = S3Path(bucket, request.key);
   const std::string canonical =
       absl::StrCat(request.method, "\n", path, "\n", canonical_query, "\n", canonical_headers, "\n",
                    signed_headers, "\nUNSIGNED-PAYLOAD");
@@ -109,10 +108,6 @@ absl::StatusOr<std::string> PresignS3(const S3Bucket& bucket, const S3Credential
   key = Hmac(Hmac(Hmac(key, bucket.region), "s3"), "aws4_request");
   return absl::StrCat(absl::StripSuffix(bucket.endpoint, "/"), path, "?", canonical_query,
                       "&X-Amz-Signature=", platform::HmacSha256Hex(key, to_sign));
-}
-
-std::string S3CopySource(const S3Bucket& bucket, absl::string_view key) {
-  return PathOf(bucket, key);
 }
 
 S3Request S3PutOnce(absl::string_view key, absl::string_view sha256) {

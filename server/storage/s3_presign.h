@@ -50,8 +50,8 @@ absl::StatusOr<std::string> PresignS3(const S3Bucket& bucket, const S3Credential
                                       const S3Request& request, absl::Duration life,
                                       absl::Time now);
 
-// The header x-amz-copy-source of an object of the bucket.
-std::string S3CopySource(const S3Bucket& bucket, absl::string_view key);
+// The path of a key, with the bucket in front; also the header x-amz-copy-source.
+std::string S3Path(const S3Bucket& bucket, absl::string_view key);
 
 // The request that stores an object with these bytes. The store must refuse other bytes, because
 // the checksum is signed, and must refuse to replace an object. It returns the header

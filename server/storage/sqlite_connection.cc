@@ -102,15 +102,12 @@ void SqliteStatement::Check(int code) {
   if (code != SQLITE_OK && status_.ok()) status_ = connection_->Error(code);
 }
 
-void SqliteStatement::BindText(int index, absl::string_view text) {
+void SqliteStatement::BindBytes(int index, absl::string_view bytes, bool is_text) {
   // An empty view may have a null address, which SQLite would take for NULL.
-  const char* data = text.empty() ? "" : text.data();
-  Check(sqlite3_bind_text64(statement_, index, data, text.size(), SQLITE_STATIC, SQLITE_UTF8));
-}
-
-void SqliteStatement::BindBlob(int index, const SqliteBlob& blob) {
-  const char* data = blob.bytes.empty() ? "" : blob.bytes.data();
-  Check(sqlite3_bind_blob64(statement_, index, data, blob.bytes.size(), SQLITE_STATIC));
+  const char* data = bytes.empty() ? "" : bytes.data();
+  const size_t size = bytes.size();
+  Check(is_text ? sqlite3_bind_text64(statement_, index, data, size, SQLITE_STATIC, SQLITE_UTF8)
+                : sqlite3_bind_blob64(statement_, index, data, size, SQLITE_STATIC));
 }
 
 bool SqliteStatement::Step() {

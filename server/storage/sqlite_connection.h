@@ -66,9 +66,9 @@ class SqliteStatement {
     } else if constexpr (std::is_integral_v<T> || std::is_enum_v<T>) {
       Check(sqlite3_bind_int64(statement_, index, static_cast<int64_t>(value)));
     } else if constexpr (std::is_same_v<T, SqliteBlob>) {
-      BindBlob(index, value);
+      BindBytes(index, value.bytes, /*is_text=*/false);
     } else {
-      BindText(index, value);
+      BindBytes(index, value, /*is_text=*/true);
     }
   }
 
@@ -89,8 +89,7 @@ class SqliteStatement {
       value = static_cast<T>(Int(column));
     }
   }
-  void BindBlob(int index, const SqliteBlob& blob);
-  void BindText(int index, absl::string_view text);
+  void BindBytes(int index, absl::string_view bytes, bool is_text);
   void Check(int code);
 
   SqliteConnection* connection_;

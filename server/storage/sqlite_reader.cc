@@ -388,36 +388,24 @@ absl::StatusOr<int64_t> StorageReader::NextToken() {
       "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'leases'), 0) + 1"));
 }
 
-absl::Status StorageReader::ForEachEvent(int64_t experiment, int64_t start_position,
-                                         const StorageReader::TakeEvent& take) {
-  SqliteStatement query =
-      connection_.Query(LENGTHWISE_EVENT_COLUMNS
-                        "FROM events e JOIN trials t ON t.key = e.trial "
-                        "WHERE e.experiment = ?1 AND e.position >= ?2 ORDER BY e.position",
-                        experiment, start_position);
-  return TakeEvents(query, take);
-}
-
-absl::Status StorageReader::ForEachTrialEvent(int64_t trial, int64_t start_position,
-                                              const StorageReader::TakeEvent& take) {
-  static const std::string& sql = *new std::string(TrialEventsOfKinds(AllKinds()));
-  SqliteStatement query = connection_.Query(sql.c_str(), trial, start_position);
-  return TakeEvents(query, take);
-}
-
-absl::Status StorageReader::ForEachLogEvent(int64_t experiment, int64_t trial,
-                                            int64_t start_position,
-                                            const StorageReader::TakeEvent& take) {
-  static const std::string& of_trial = *new std::string(TrialEventsOfKinds(kLogKinds));
-  // The plus keeps SQLite from the index on kinds, after which it would have to sort all events.
+absl::Status StorageReader::ForEachEvent(int64_t experiment, int64_t trial, int64_t start_position,
+                                         bool log_only, const StorageReader::TakeEvent& take) {
+  static const std::string& of_trial = *new std::string(TrialEventsOfKinds(AllKinds()));
+  static const std::string& log_of_trial = *new std::string(TrialEventsOfKinds(kLogKinds));
   static const std::string& of_experiment =
+      *new std::string(LENGTHWISE_EVENT_COLUMNS
+                       "FROM events e JOIN trials t ON t.key = e.trial "
+                       "WHERE e.experiment = ?1 AND e.position >= ?2 ORDER BY e.position");
+  // The plus keeps SQLite from the index on kinds, after which it would have to sort all events.
+  static const std::string& log_of_experiment =
       *new std::string(absl::StrCat(LENGTHWISE_EVENT_COLUMNS
                                     "FROM events e JOIN trials t ON t.key = e.trial "
                                     "WHERE e.experiment = ?1 AND e.position >= ?2 AND +e.kind IN (",
                                     absl::StrJoin(kLogKinds, ", "), ") ORDER BY e.position"));
+  const std::string& sql = log_only ? (trial > 0 ? log_of_trial : log_of_experiment)
+                                    : (trial > 0 ? of_trial : of_experiment);
   SqliteStatement query =
-      trial > 0 ? connection_.Query(of_trial.c_str(), trial, start_position)
-                : connection_.Query(of_experiment.c_str(), experiment, start_position);
+      connection_.Query(sql.c_str(), trial > 0 ? trial : experiment, start_position);
   return TakeEvents(query, take);
 }
 

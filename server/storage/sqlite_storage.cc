@@ -26,10 +26,9 @@ constexpr int kCheckpointPages = 4000;
 
 class SqliteStorage : public Storage {
  public:
-  SqliteStorage(std::string path, std::unique_ptr<SqliteConnection> connection,
-                const SqliteOptions& options, int64_t epoch, LeaseKey lease_key)
-      : path_(std::move(path)),
-        connection_(std::move(connection)),
+  SqliteStorage(std::unique_ptr<SqliteConnection> connection, const SqliteOptions& options,
+                int64_t epoch, LeaseKey lease_key)
+      : connection_(std::move(connection)),
         writer_(*connection_, epoch, options.on_lost),
         lease_key_(std::move(lease_key)) {}
 
@@ -41,7 +40,6 @@ class SqliteStorage : public Storage {
   void GiveBack(std::unique_ptr<SqliteConnection> connection);
 
  private:
-  const std::string path_;
   const std::unique_ptr<SqliteConnection> connection_;
   StorageWriter writer_;
   const LeaseKey lease_key_;
@@ -78,7 +76,7 @@ absl::StatusOr<std::unique_ptr<StorageReader>> SqliteStorage::Read() {
     }
   }
   if (connection == nullptr) {
-    ASSIGN_OR_RETURN(connection, SqliteConnection::Open(path_, /*read_only=*/true));
+    ASSIGN_OR_RETURN(connection, SqliteConnection::Open(connection_->path(), /*read_only=*/true));
   }
   RETURN_IF_ERROR(connection->Run("BEGIN"));
   return std::make_unique<Snapshot>(*this, std::move(connection));
@@ -92,7 +90,7 @@ void SqliteStorage::GiveBack(std::unique_ptr<SqliteConnection> connection) {
 int64_t SqliteStorage::SizeBytes() const {
   int64_t bytes = 0;
   for (const char* suffix : {"", "-wal"}) {
-    const auto status = platform::GetFileStatus(absl::StrCat(path_, suffix));
+    const auto status = platform::GetFileStatus(absl::StrCat(connection_->path(), suffix));
     if (status.ok()) bytes += status->size;
   }
   return bytes;
@@ -209,8 +207,7 @@ absl::StatusOr<std::unique_ptr<Storage>> OpenSqliteStorage(const std::string& pa
   if (!status.ok()) return status;
   ASSIGN_OR_RETURN(LeaseKey lease_key, MakeLeaseKey(connection));
   ASSIGN_OR_RETURN(const int64_t epoch, RaiseEpoch(connection));
-  return std::make_unique<SqliteStorage>(path, std::move(opened), options, epoch,
-                                         std::move(lease_key));
+  return std::make_unique<SqliteStorage>(std::move(opened), options, epoch, std::move(lease_key));
 }
 
 }  // namespace lengthwise::server

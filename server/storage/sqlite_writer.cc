@@ -279,6 +279,11 @@ absl::Status StorageWriter::DeleteSweep(int64_t key) {
 
 absl::Status StorageWriter::DeleteExperiment(int64_t key) {
   may_have_rows_ = true;
+  // The request outlives its experiment: repeated, it must not create the experiment again.
+  RETURN_IF_ERROR(connection_.Run(
+      "INSERT INTO deleted_requests SELECT request_id, request_fingerprint, id FROM experiments "
+      "WHERE key = ?1 AND request_id IS NOT NULL",
+      key));
   // Hides the experiment at once. Deleting its rows takes long, so CleanUp does that in parts.
   return connection_.Run(
       "UPDATE experiments SET id = '" LENGTHWISE_DELETED
@@ -373,11 +378,6 @@ absl::StatusOr<bool> StorageWriter::GiveBackSpace() {
   if (!status.ok()) return status;
   gave_space_back_ = true;
   return true;
-}
-
-absl::Status StorageWriter::InsertDeletedRequest(const ExperimentRecord& experiment) {
-  return connection_.Run("INSERT INTO deleted_requests VALUES (?1, ?2, ?3)", experiment.request_id,
-                         experiment.request_fingerprint, experiment.id);
 }
 
 }  // namespace lengthwise::server

@@ -92,14 +92,10 @@ class StorageReader {
 
   // Called with an event and its trial's id. Return false to stop.
   using TakeEvent = std::function<bool(const EventRecord&, absl::string_view trial_id)>;
-  // Events of an experiment from `start_position` on, in order of position.
-  absl::Status ForEachEvent(int64_t experiment, int64_t start_position, const TakeEvent& take);
-  // Events of a trial from `start_position` on, in order of position.
-  absl::Status ForEachTrialEvent(int64_t trial, int64_t start_position, const TakeEvent& take);
-  // Log lines and changes of state from `start_position` on, in order of position: of the trial
-  // unless it is 0, else of the experiment.
-  absl::Status ForEachLogEvent(int64_t experiment, int64_t trial, int64_t start_position,
-                               const TakeEvent& take);
+  // Events from `start_position` on, in order of position: of the trial unless it is 0, else of the
+  // experiment. With `log_only`, only log lines and changes of state.
+  absl::Status ForEachEvent(int64_t experiment, int64_t trial, int64_t start_position,
+                            bool log_only, const TakeEvent& take);
   // Events of one kind, ordered by the trial's index and then by position: of the trial unless it
   // is 0, else of the experiment.
   absl::Status ForEachEventOfKind(int64_t experiment, int64_t trial, int kind,
@@ -182,16 +178,14 @@ class StorageWriter : public StorageReader {
   // Ignores the record's key.
   absl::Status InsertSweep(const SweepRecord& sweep);
   absl::Status DeleteSweep(int64_t key);
-  // Deletes an experiment with its trials and events. It cannot be found by id from now on; its
-  // rows may stay until CleanUp deletes them.
+  // Deletes an experiment with its trials and events, but keeps its request_id (FindRequest). It
+  // cannot be found by id from now on; its rows may stay until CleanUp deletes them.
   absl::Status DeleteExperiment(int64_t key);
   // Called between transactions. Deletes a bounded number of rows of deleted experiments, or, if
   // there are none, returns a bounded amount of unused space to the file system. Runs in a
   // transaction of its own, for a few milliseconds. Keeps space that is likely to be used again
   // soon. True if there is more to do.
   absl::StatusOr<bool> CleanUp();
-  // Keeps the request_id of a deleted experiment, which must not be empty.
-  absl::Status InsertDeletedRequest(const ExperimentRecord& experiment);
   // True if the transaction has changed something.
   bool HasChanges() const;
 

@@ -364,7 +364,7 @@ TEST_P(StorageConformanceTest, NeverReusesPositionsOfDeletedEvents) {
   ASSERT_TRUE(writer().Commit().ok());
   std::vector<std::string> kept;
   ASSERT_TRUE((*storage_->Read())
-                  ->ForEachEvent(experiment.key, 0,
+                  ->ForEachEvent(experiment.key, 0, 0, /*log_only=*/false,
                                  [&](const EventRecord& event, absl::string_view id) {
                                    kept.push_back(
                                        absl::StrCat(id, " ", event.attempt, ".", event.sequence));
@@ -414,16 +414,16 @@ TEST_P(StorageConformanceTest, ReadsEventsAndLogInOrder) {
     read.push_back(event.position);
     return true;
   };
-  ASSERT_TRUE(reader->ForEachTrialEvent(trial.key, 0, take).ok());
+  ASSERT_TRUE(reader->ForEachEvent(0, trial.key, 0, /*log_only=*/false, take).ok());
   EXPECT_EQ(read, of_trial);
   read.clear();
-  ASSERT_TRUE(reader->ForEachTrialEvent(trial.key, second, take).ok());
+  ASSERT_TRUE(reader->ForEachEvent(0, trial.key, second, /*log_only=*/false, take).ok());
   EXPECT_EQ(read, std::vector<int64_t>(of_trial.begin() + facts.field_count(), of_trial.end()));
   read.clear();
-  ASSERT_TRUE(reader->ForEachLogEvent(experiment.key, trial.key, 0, take).ok());
+  ASSERT_TRUE(reader->ForEachEvent(experiment.key, trial.key, 0, /*log_only=*/true, take).ok());
   EXPECT_EQ(read, log_of_trial);
   read.clear();
-  ASSERT_TRUE(reader->ForEachLogEvent(experiment.key, 0, log[1], take).ok());
+  ASSERT_TRUE(reader->ForEachEvent(experiment.key, 0, log[1], /*log_only=*/true, take).ok());
   EXPECT_EQ(read, std::vector<int64_t>(log.begin() + 1, log.end()));
   EXPECT_EQ(*reader->LastPosition(), last);
 }
@@ -443,13 +443,14 @@ TEST_P(StorageConformanceTest, RemembersWhichExperimentsWereDeleted) {
 }
 
 TEST_P(StorageConformanceTest, RemembersRequestsOfDeletedExperiments) {
-  ExperimentRecord experiment = Insert("sort", 1);
+  ExperimentRecord experiment;
+  experiment.name = "sort";
   experiment.request_id = "r";
   experiment.request_fingerprint = "f";
   EXPECT_FALSE((*(*storage_->Read())->FindRequest("r")).has_value());
   ASSERT_TRUE(writer().Begin().ok());
+  ASSERT_TRUE(writer().InsertExperiment(experiment).ok());
   ASSERT_TRUE(writer().DeleteExperiment(experiment.key).ok());
-  ASSERT_TRUE(writer().InsertDeletedRequest(experiment).ok());
   ASSERT_TRUE(writer().Commit().ok());
   Reopen();
   const auto found = *(*storage_->Read())->FindRequest("r");
