@@ -174,19 +174,17 @@ class NumberScorer : public Scorer {
   void AddSequence(const NumberSequence& sequence, Sums& sums) const {
     using tasks::numeric::Closeness;
     const auto all_close = [&sequence](Closeness closeness) {
-      return tasks::numeric::AllClose(sequence.numbers, sequence.targets, sequence.mask, closeness,
-                                      tasks::numeric::Tolerance());
+      return tasks::numeric::AllClose(sequence.numbers, sequence.targets, sequence.mask, closeness);
     };
     const double squared_error =
-        tasks::numeric::SquaredErrors(sequence.numbers, sequence.targets, sequence.mask).Mean();
+        tasks::numeric::MeanSquaredError(sequence.numbers, sequence.targets, sequence.mask);
     const bool is_close = rounding_unit_.has_value()
                               ? tasks::numeric::AllRoundToTarget(sequence.numbers, sequence.targets,
                                                                  sequence.mask, *rounding_unit_)
                               : all_close(Closeness::kSum);
     sums.squared_error += squared_error;
-    sums.percentage_error +=
-        tasks::numeric::AbsolutePercentageErrors(sequence.numbers, sequence.targets, sequence.mask)
-            .Mean();
+    sums.percentage_error += tasks::numeric::MeanAbsolutePercentageError(
+        sequence.numbers, sequence.targets, sequence.mask);
     sums.close += is_close;
     if (each_sequence_) {
       sums.each_accuracy.push_back(is_close ? 1 : 0);
@@ -254,8 +252,7 @@ class AnswerScorer : public Scorer {
   bool IsRight(const NumberSequence& sequence, size_t i) const {
     if (!is_number()) return sequence.numbers[i] == sequence.targets[i];
     return tasks::numeric::AllClose(sequence.numbers.subspan(i, 1), sequence.targets.subspan(i, 1),
-                                    sequence.mask.subspan(i, 1), tasks::numeric::Closeness::kSum,
-                                    tasks::numeric::Tolerance());
+                                    sequence.mask.subspan(i, 1), tasks::numeric::Closeness::kSum);
   }
 
   std::string Text(double output) const {
