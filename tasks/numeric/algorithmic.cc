@@ -82,8 +82,7 @@ class AlgorithmicTask final : public RegressionTask {
 
   std::optional<double> InDomainProbabilityBound(const Domain& domain) const override {
     if (domain.integers) return std::nullopt;
-    const absl::StatusOr<double> bound = numeric::InDomainProbabilityBound(domain.n, domain.scale);
-    return bound.ok() ? std::optional(*bound) : std::nullopt;
+    return numeric::InDomainProbabilityBound(domain.n, domain.scale);
   }
 
   double rounding_unit() const override { return settings_.rounding_unit; }
