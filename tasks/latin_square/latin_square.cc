@@ -87,8 +87,7 @@ class LatinSquareTask final : public PuzzleTask {
  public:
   explicit LatinSquareTask(Settings settings) : settings_(std::move(settings)) {}
 
-  int64_t rows() const override { return kSide; }
-  int64_t columns() const override { return kSide; }
+  int64_t cells() const override { return kCells; }
   int32_t token_values() const override { return kCellValues; }
   int32_t classes() const override { return kSide; }
 
