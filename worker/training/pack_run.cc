@@ -13,6 +13,7 @@
 #include "proto/digest.h"
 #include "proto/length_accuracies.h"
 #include "proto/outcome_reasons.h"
+#include "specification/training_data.h"
 #include "worker/data/trial_checkpoint.h"
 #include "worker/training/pace.h"
 
@@ -108,8 +109,8 @@ absl::StatusOr<bool> PackRun::Build() {
   std::vector<MemberSeeds> seeds;
   for (Member& member : members_) {
     const v1::TrialSpecification& specification = member.leased->specification();
-    if (const absl::Status prepared =
-            blueprint_.source().Prepare(blueprint_.batches.DataSetSeed(specification.data_seed()));
+    if (const absl::Status prepared = blueprint_.source().Prepare(
+            specification::DataSetSeed(blueprint_.training, specification.data_seed()));
         !prepared.ok()) {
       FailUnfinished(v1::Outcome::FAILED_PERMANENTLY, prepared.message());
       return false;
