@@ -418,11 +418,6 @@ void PackRun::StopAtAccuracy(Member& member, const v1::LengthAccuracies& accurac
   }
 }
 
-bool PackRun::CanLeaveEvaluation(int64_t step) const {
-  const v1::Training& training = blueprint_.training;
-  return training.stop_at_accuracy() == 0 || IsDue(step, training.report_every_steps());
-}
-
 bool PackRun::IsWanted(MemberRange range, Directive& directive) {
   directive = Listen();
   bool wanted = false;
@@ -456,7 +451,10 @@ Directive PackRun::EvaluateInterval(int64_t step, const std::vector<int64_t>& me
     const auto start = Clock::now();
     const auto keep_going = [&] {
       if (IsWanted(range, directive)) return true;
-      return directive == Directive::kDrain && !CanLeaveEvaluation(step);
+      // A drain must wait for an evaluation that may end training: the step's point then belongs to
+      // the history, and its measurements are in no checkpoint.
+      return directive == Directive::kDrain && blueprint_.training.stop_at_accuracy() != 0 &&
+             !IsDue(step, blueprint_.training.report_every_steps());
     };
     auto results = evaluation_->Interval(range, keep_going);
     if (!results.has_value() && directive != Directive::kContinue) return directive;
