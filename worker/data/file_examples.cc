@@ -36,19 +36,15 @@ struct Newest {
   std::shared_ptr<const ExampleSet> set ABSL_GUARDED_BY(mutex);
 };
 
-Newest& NewestSet() {
-  static auto& newest = *new Newest;
-  return newest;
-}
-
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<const ExampleSet>> LoadExamples(
     const catalogue::Parameters& parameters, tasks::TaskKind kind, const FetchFile& fetch) {
+  static auto& newest = *new Newest;
   const std::string key = SetKey(parameters, kind);
   {
-    const platform::MutexLock lock(NewestSet().mutex);
-    if (NewestSet().key == key) return NewestSet().set;
+    const platform::MutexLock lock(newest.mutex);
+    if (newest.key == key) return newest.set;
   }
   // Without the lock, because a download may take minutes.
   ASSIGN_OR_RETURN(const tasks::examples::Contents contents,
@@ -75,9 +71,9 @@ absl::StatusOr<std::shared_ptr<const ExampleSet>> LoadExamples(
     return absl::InvalidArgumentError(absl::StrCat(
         train.name, " differs from the specification's `contents`: submit the experiment again"));
   }
-  const platform::MutexLock lock(NewestSet().mutex);
-  NewestSet().key = key;
-  NewestSet().set = loaded.set;
+  const platform::MutexLock lock(newest.mutex);
+  newest.key = key;
+  newest.set = loaded.set;
   return loaded.set;
 }
 
