@@ -27,10 +27,10 @@ void Place(const TextTask& task, const TextExample& example, size_t start, int64
 size_t LengthOf(const TextExample& example) { return example.tokens.size(); }
 size_t LengthOf(size_t length) { return length; }
 
-// Passes examples next(0), next(1), ..., or their lengths, to put(example, place, first position,
-// segment) until one does not fit. Returns the number of that one.
+// Passes the examples of the places from `first` on, or their lengths, to put(example, place in the
+// batch, first position, segment) until one does not fit, at whose place the range ends.
 template <typename Next, typename Put>
-int64_t Fill(const PackingOptions& options, Next next, Put put) {
+EpochRange Fill(const PackingOptions& options, int64_t first, Next next, Put put) {
   const auto length = static_cast<size_t>(options.length);
   const auto sequences = static_cast<size_t>(options.sequences);
   size_t sequence = 0;
@@ -38,7 +38,7 @@ int64_t Fill(const PackingOptions& options, Next next, Put put) {
   int32_t segment = 0;
   int64_t number = 0;
   for (; length > 0; ++number) {
-    const auto example = next(number);
+    const auto example = next(first + number);
     const size_t tokens = LengthOf(example);
     if (tokens > length) {
       // Guarantees termination if every example is too long.
@@ -55,12 +55,11 @@ int64_t Fill(const PackingOptions& options, Next next, Put put) {
         options.positions_restart ? 0 : static_cast<int64_t>(used), segment++);
     used += tokens;
   }
-  return number;
+  return {.first = first, .end = first + number};
 }
 
-// Sets `end` to the number of the first example that did not fit.
 template <typename Next>
-PackedBatch Pack(const TextTask& task, const PackingOptions& options, Next next, int64_t& end) {
+EpochBatch Pack(const TextTask& task, const PackingOptions& options, int64_t first, Next next) {
   const size_t places =
       static_cast<size_t>(options.sequences) * static_cast<size_t>(options.length);
   PackedBatch batch{.tokens = std::vector<int32_t>(places, task.padding_token()),
@@ -68,42 +67,36 @@ PackedBatch Pack(const TextTask& task, const PackingOptions& options, Next next,
                     .segments = std::vector<int32_t>(places, kNoExample),
                     .targets = std::vector<int32_t>(places, kNoTarget)};
   if (task.has_ids()) batch.ids.assign(places, 0);
-  end = Fill(options, next,
-             [&](const TextExample& example, size_t start, int64_t position, int32_t segment) {
-               Place(task, example, start, position, segment, options.answers_only, batch);
-             });
-  return batch;
+  const EpochRange range =
+      Fill(options, first, next,
+           [&](const TextExample& example, size_t start, int64_t position, int32_t segment) {
+             Place(task, example, start, position, segment, options.answers_only, batch);
+           });
+  return {.batch = std::move(batch), .range = range};
 }
 
 }  // namespace
 
 PackedBatch PackTrainingBatch(const TextTask& task, const TextData& data, uint64_t step,
                               const PackingOptions& options) {
-  int64_t end = 0;
-  return Pack(
-      task, options,
-      [&](int64_t number) {
-        return TrainingExample(task, data, step, static_cast<uint32_t>(number));
-      },
-      end);
+  const auto next = [&](int64_t number) {
+    return TrainingExample(task, data, step, static_cast<uint32_t>(number));
+  };
+  return Pack(task, options, /*first=*/0, next).batch;
 }
 
 EpochBatch PackEpochBatch(const TextTask& task, const TextData& data, int64_t first,
                           const PackingOptions& options) {
   EpochExamples examples(task, data);
-  int64_t count = 0;
-  PackedBatch batch = Pack(
-      task, options, [&](int64_t number) { return examples.At(first + number); }, count);
-  return {.batch = std::move(batch), .range = {.first = first, .end = first + count}};
+  return Pack(task, options, first, [&](int64_t place) { return examples.At(place); });
 }
 
 EpochRange RangeOfEpochBatch(const TextTask& task, const TextData& data, int64_t first,
                              const PackingOptions& options) {
   EpochExamples examples(task, data);
-  const int64_t count = Fill(
-      options, [&](int64_t number) { return examples.LengthAt(first + number); },
+  return Fill(
+      options, first, [&](int64_t place) { return examples.LengthAt(place); },
       [](size_t, size_t, int64_t, int32_t) {});
-  return {.first = first, .end = first + count};
 }
 
 }  // namespace lengthwise::tasks

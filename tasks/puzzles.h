@@ -33,14 +33,12 @@ struct PuzzleData {
   PuzzleSet validation;
 };
 
-// Maps each grid of rows() x columns() tokens to a class. The model reads the tokens row by row.
+// Maps each grid of tokens to a class. The model reads the tokens row by row.
 class PuzzleTask : public Task {
  public:
   TaskKind kind() const final { return TaskKind::kPuzzle; }
 
-  virtual int64_t rows() const = 0;
-  virtual int64_t columns() const = 0;
-  int64_t cells() const { return rows() * columns(); }
+  virtual int64_t cells() const = 0;
 
   // Tokens are {0, ..., token_values() - 1}. Token 0 is an empty cell; all its features are zero.
   // Token t > 0 sets feature t - 1 of token_values() - 1 features.

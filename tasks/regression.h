@@ -79,11 +79,10 @@ struct RegressionBatch {
   absl::Span<double> targets;
 };
 
-// Fills in the samples first .. first + count - 1 of (seed, purpose, step). Sample i is a function
-// of (seed, purpose, step, i) only: fixed data sets need no storage, and a batch can be made in
-// parts and in any order. Buffers hold exactly `count` samples.
-void SampleBatch(const RegressionTask& task, uint64_t seed, random::Purpose purpose, uint64_t step,
-                 const Domain& domain, uint32_t first, uint32_t count, RegressionBatch batch);
+// As SampleRows of tasks/task.h: fixed data sets need no storage, and a batch can be made in parts
+// and in any order.
+void SampleRows(const RegressionTask& task, uint64_t seed, random::Purpose purpose, uint64_t step,
+                const Domain& domain, absl::Span<const uint32_t> rows, RegressionBatch batch);
 
 }  // namespace lengthwise::tasks
 

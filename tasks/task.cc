@@ -23,14 +23,14 @@ void SampleRows(const TransductionTask& task, uint64_t seed, random::Purpose pur
   }
 }
 
-void SampleBatch(const RegressionTask& task, uint64_t seed, random::Purpose purpose, uint64_t step,
-                 const Domain& domain, uint32_t first, uint32_t count, RegressionBatch batch) {
-  const auto rows = static_cast<size_t>(task.Rows(domain.n));
-  for (uint32_t i = 0; i < count; ++i) {
-    random::Stream stream(seed, purpose, step, first + i);
-    RegressionSample sample{.inputs = batch.inputs.subspan(i * rows, rows),
-                            .targets = batch.targets.subspan(i * rows, rows)};
-    if (!batch.tokens.empty()) sample.tokens = batch.tokens.subspan(i * rows, rows);
+void SampleRows(const RegressionTask& task, uint64_t seed, random::Purpose purpose, uint64_t step,
+                const Domain& domain, absl::Span<const uint32_t> rows, RegressionBatch batch) {
+  const auto length = static_cast<size_t>(task.Rows(domain.n));
+  for (size_t i = 0; i < rows.size(); ++i) {
+    random::Stream stream(seed, purpose, step, rows[i]);
+    RegressionSample sample{.inputs = batch.inputs.subspan(i * length, length),
+                            .targets = batch.targets.subspan(i * length, length)};
+    if (!batch.tokens.empty()) sample.tokens = batch.tokens.subspan(i * length, length);
     task.Sample(domain, stream, sample);
   }
 }

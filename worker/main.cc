@@ -80,7 +80,7 @@ struct Flags {
   bool allow_python_networks = false;
   std::string python;
   std::string python_device;
-  std::string python_limit;
+  std::string python_limit = "10m";
   std::string log_format = "text";
   std::string log_level = "info";
   // Empty: no metrics.
@@ -443,9 +443,7 @@ int Main(int argc, char** argv) {
     flags.runner.python = flags.python.empty() ? models::DefaultInterpreter() : flags.python;
     flags.runner.python_device =
         flags.python_device.empty() ? models::DefaultPythonDevice() : flags.python_device;
-    if (!flags.python_limit.empty()) {
-      absl::ParseDuration(flags.python_limit, &flags.runner.python_limit);
-    }
+    absl::ParseDuration(flags.python_limit, &flags.runner.python_limit);
   }
   return Run(flags, signals);
 }

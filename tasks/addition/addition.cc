@@ -149,7 +149,35 @@ class AdditionTask final : public TextTask {
   }
 
   AnswerComparison Compare(const TextExample& example,
-                           absl::Span<const int32_t> given) const override;
+                           absl::Span<const int32_t> given) const override {
+    const bool ended = std::find(given.begin(), given.end(), kEnd) != given.end();
+    Tokens expected = Kept(example.Answer(), /*digits_alone=*/true);
+    Tokens digits = Kept(given, /*digits_alone=*/true);
+    AnswerComparison comparison{
+        .is_exact = ended && Kept(given, false) == Kept(example.Answer(), false),
+        .has_right_digits = digits == expected,
+        .places = static_cast<int32_t>(expected.size()),
+        .carry_distances = CarryDistances(Read(example.Prompt()))};
+    // Without zero padding a sum has no digit for a final carry of 0.
+    comparison.carry_distances.resize(expected.size());
+    if (comparison.has_right_digits) return comparison;
+    if (settings_.format.order == Order::kStandard) {
+      // The standard order writes the most significant digit first, so digits are compared by place
+      // from the right.
+      std::reverse(expected.begin(), expected.end());
+      digits.resize(expected.size(), kPadding);
+      std::reverse(digits.begin(), digits.end());
+    }
+    for (size_t place = 0; place < expected.size(); ++place) {
+      if (place < digits.size() && digits[place] == expected[place]) continue;
+      comparison.wrong_digits.push_back(static_cast<int32_t>(place));
+    }
+    if (!comparison.wrong_digits.empty()) {
+      const auto first = static_cast<size_t>(comparison.wrong_digits.front());
+      comparison.first_wrong_has_carry = comparison.carry_distances[first] > 0;
+    }
+    return comparison;
+  }
 
   std::string Format(absl::Span<const int32_t> tokens) const override {
     return FormatTokens(tokens);
@@ -170,57 +198,24 @@ class AdditionTask final : public TextTask {
   }
 
   // Parses the operands from a prompt.
-  Problem Read(absl::Span<const int32_t> prompt) const;
+  Problem Read(absl::Span<const int32_t> prompt) const {
+    const bool paired = settings_.format.order == Order::kPaired;
+    Problem problem(paired ? static_cast<size_t>(settings_.operands) : 1);
+    size_t number = 0;
+    for (const int32_t token : prompt) {
+      if (token == kPlus) problem.emplace_back();
+      if (!IsDigit(token)) continue;
+      Digits& digits = paired ? problem[number++ % problem.size()] : problem.back();
+      digits.push_back(static_cast<uint8_t>(token));
+    }
+    if (!HasReversedOperands(settings_.format.order)) {
+      for (Digits& operand : problem) std::reverse(operand.begin(), operand.end());
+    }
+    return problem;
+  }
 
   const Settings settings_;
 };
-
-Problem AdditionTask::Read(absl::Span<const int32_t> prompt) const {
-  const bool paired = settings_.format.order == Order::kPaired;
-  Problem problem(paired ? static_cast<size_t>(settings_.operands) : 1);
-  size_t number = 0;
-  for (const int32_t token : prompt) {
-    if (token == kPlus) problem.emplace_back();
-    if (!IsDigit(token)) continue;
-    Digits& digits = paired ? problem[number++ % problem.size()] : problem.back();
-    digits.push_back(static_cast<uint8_t>(token));
-  }
-  if (!HasReversedOperands(settings_.format.order)) {
-    for (Digits& operand : problem) std::reverse(operand.begin(), operand.end());
-  }
-  return problem;
-}
-
-AnswerComparison AdditionTask::Compare(const TextExample& example,
-                                       absl::Span<const int32_t> given) const {
-  const bool ended = std::find(given.begin(), given.end(), kEnd) != given.end();
-  Tokens expected = Kept(example.Answer(), /*digits_alone=*/true);
-  Tokens digits = Kept(given, /*digits_alone=*/true);
-  AnswerComparison comparison{
-      .is_exact = ended && Kept(given, false) == Kept(example.Answer(), false),
-      .has_right_digits = digits == expected,
-      .places = static_cast<int32_t>(expected.size()),
-      .carry_distances = CarryDistances(Read(example.Prompt()))};
-  // Without zero padding a sum has no digit for a final carry of 0.
-  comparison.carry_distances.resize(expected.size());
-  if (comparison.has_right_digits) return comparison;
-  if (settings_.format.order == Order::kStandard) {
-    // The standard order writes the most significant digit first, so digits are compared by place
-    // from the right.
-    std::reverse(expected.begin(), expected.end());
-    digits.resize(expected.size(), kPadding);
-    std::reverse(digits.begin(), digits.end());
-  }
-  for (size_t place = 0; place < expected.size(); ++place) {
-    if (place < digits.size() && digits[place] == expected[place]) continue;
-    comparison.wrong_digits.push_back(static_cast<int32_t>(place));
-  }
-  if (!comparison.wrong_digits.empty()) {
-    const auto first = static_cast<size_t>(comparison.wrong_digits.front());
-    comparison.first_wrong_has_carry = comparison.carry_distances[first] > 0;
-  }
-  return comparison;
-}
 
 std::unique_ptr<Task> Create(const catalogue::Parameters& parameters) {
   const std::string& order = parameters.String("order");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -12,22 +13,13 @@ namespace {
 std::string FormatToken(int32_t token) {
   if (IsDigit(token)) return absl::StrCat(token);
   if (IsHint(token)) return absl::StrCat("<h", token - kFirstHint, ">");
-  switch (token) {
-    case kPlus:
-      return "+";
-    case kEquals:
-      return "=";
-    case kBlank:
-      return " ";
-    case kEnd:
-      return "<eos>";
-    case kPadding:
-      return "<pad>";
-    case kComma:
-      return ",";
-    default:
-      return "?";
+  static constexpr std::pair<int32_t, const char*> kSigns[] = {{kPlus, "+"},        {kEquals, "="},
+                                                               {kBlank, " "},       {kEnd, "<eos>"},
+                                                               {kPadding, "<pad>"}, {kComma, ","}};
+  for (const auto& [sign, text] : kSigns) {
+    if (sign == token) return text;
   }
+  return "?";
 }
 
 int ColumnSum(const Problem& problem, size_t place) {

@@ -58,14 +58,6 @@ void SolveSqrt(absl::Span<const int32_t> input, absl::Span<int32_t> target) {
   for (size_t i = 0; i < target.size(); ++i) target[i] = Bit(root, target.size() - 1 - i);
 }
 
-std::unique_ptr<Task> CreateComputeSqrt(const catalogue::Parameters& /*parameters*/) {
-  return FromFunctions({.input_size = 2,
-                        .output_size = 2,
-                        .output_length = [](int64_t n) { return (n + 1) / 2; },
-                        .solve = SolveSqrt,
-                        .draw = DrawPositive});
-}
-
 }  // namespace
 
 TaskEntry BinaryAddition() {
@@ -111,7 +103,13 @@ TaskEntry ComputeSqrt() {
       TaskKind::kTransduction,
       "context-sensitive",
       0.5,
-      CreateComputeSqrt};
+      [](const catalogue::Parameters&) {
+        return FromFunctions({.input_size = 2,
+                              .output_size = 2,
+                              .output_length = [](int64_t n) { return (n + 1) / 2; },
+                              .solve = SolveSqrt,
+                              .draw = DrawPositive});
+      }};
 }
 
 }  // namespace lengthwise::tasks::chomsky

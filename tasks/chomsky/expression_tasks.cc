@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <memory>
 
 #include "tasks/all_tasks.h"
 #include "tasks/chomsky/arithmetic_expression.h"
@@ -15,17 +14,6 @@ namespace {
 void SolveBrackets(const ExpressionAlphabet& alphabet, absl::Span<const int32_t> input,
                    absl::Span<int32_t> target) {
   target[0] = Evaluate(alphabet, input).constant;
-}
-
-std::unique_ptr<Task> CreateModularArithmeticBrackets(const catalogue::Parameters& parameters) {
-  const ExpressionAlphabet alphabet(Modulus(parameters), parameters.Bool("multiplication"));
-  return FromFunctions(
-      // As in the reference code, which counts too many: with modulus 5, token 10 never occurs.
-      {.input_size = alphabet.modulus() + 6,
-       .output_size = alphabet.modulus(),
-       .output_length = OneToken,
-       .solve = std::bind_front(SolveBrackets, alphabet),
-       .draw = std::bind_front(DrawExpression, alphabet)});
 }
 
 void DrawEquation(const ExpressionAlphabet& alphabet, random::Stream& stream,
@@ -55,15 +43,6 @@ void SolveForX(const ExpressionAlphabet& alphabet, absl::Span<const int32_t> inp
   target[0] = Residue(left.coefficient == 1 ? rest : -rest, alphabet.modulus());
 }
 
-std::unique_ptr<Task> CreateSolveEquation(const catalogue::Parameters& parameters) {
-  const ExpressionAlphabet alphabet(Modulus(parameters), /*multiplication=*/false);
-  return FromFunctions({.input_size = alphabet.modulus() + 6,
-                        .output_size = alphabet.modulus(),
-                        .output_length = OneToken,
-                        .solve = std::bind_front(SolveForX, alphabet),
-                        .draw = std::bind_front(DrawEquation, alphabet)});
-}
-
 }  // namespace
 
 TaskEntry ModularArithmeticBrackets() {
@@ -83,7 +62,17 @@ TaskEntry ModularArithmeticBrackets() {
       TaskKind::kTransduction,
       "deterministic context-free",
       0.2,
-      CreateModularArithmeticBrackets};
+      [](const catalogue::Parameters& parameters) {
+        const ExpressionAlphabet alphabet(Modulus(parameters), parameters.Bool("multiplication"));
+        return FromFunctions(
+            // As in the reference code, which counts too many: with modulus 5, token 10 never
+            // occurs.
+            {.input_size = alphabet.modulus() + 6,
+             .output_size = alphabet.modulus(),
+             .output_length = OneToken,
+             .solve = std::bind_front(SolveBrackets, alphabet),
+             .draw = std::bind_front(DrawExpression, alphabet)});
+      }};
 }
 
 TaskEntry SolveEquation() {
@@ -98,7 +87,14 @@ TaskEntry SolveEquation() {
       TaskKind::kTransduction,
       "deterministic context-free",
       0.2,
-      CreateSolveEquation};
+      [](const catalogue::Parameters& parameters) {
+        const ExpressionAlphabet alphabet(Modulus(parameters), /*multiplication=*/false);
+        return FromFunctions({.input_size = alphabet.modulus() + 6,
+                              .output_size = alphabet.modulus(),
+                              .output_length = OneToken,
+                              .solve = std::bind_front(SolveForX, alphabet),
+                              .draw = std::bind_front(DrawEquation, alphabet)});
+      }};
 }
 
 }  // namespace lengthwise::tasks::chomsky

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 
 #include "tasks/all_tasks.h"
 #include "tasks/chomsky/function_task.h"
@@ -38,14 +37,6 @@ void FindDuplicate(absl::Span<const int32_t> input, absl::Span<int32_t> target) 
   }
 }
 
-std::unique_ptr<Task> CreateMissingDuplicate(const catalogue::Parameters& /*parameters*/) {
-  return FromFunctions({.input_size = 4,
-                        .output_size = 2,
-                        .output_length = OneToken,
-                        .solve = FindDuplicate,
-                        .draw = DrawWithDuplicate});
-}
-
 }  // namespace
 
 TaskEntry MissingDuplicateString() {
@@ -60,7 +51,13 @@ TaskEntry MissingDuplicateString() {
       TaskKind::kTransduction,
       "context-sensitive",
       0.5,
-      CreateMissingDuplicate};
+      [](const catalogue::Parameters&) {
+        return FromFunctions({.input_size = 4,
+                              .output_size = 2,
+                              .output_length = OneToken,
+                              .solve = FindDuplicate,
+                              .draw = DrawWithDuplicate});
+      }};
 }
 
 }  // namespace lengthwise::tasks::chomsky

@@ -35,13 +35,6 @@ void SolveCycleNavigation(int32_t places, absl::Span<const int32_t> input,
   target[0] = place;
 }
 
-std::unique_ptr<Task> CreateCycleNavigation(const catalogue::Parameters& parameters) {
-  return FromFunctions({.input_size = 3,
-                        .output_size = Modulus(parameters),
-                        .output_length = OneToken,
-                        .solve = std::bind_front(SolveCycleNavigation, Modulus(parameters))});
-}
-
 void DrawModularArithmetic(int32_t modulus, random::Stream& stream, absl::Span<int32_t> input) {
   const auto digits = static_cast<uint32_t>(modulus);
   for (size_t i = 0; i < input.size(); ++i) {
@@ -65,20 +58,6 @@ void SolveModularArithmetic(int32_t modulus, absl::Span<const int32_t> input,
     }
   }
   target[0] = Residue(sum + term, modulus);
-}
-
-std::unique_ptr<Task> CreateModularArithmetic(const catalogue::Parameters& parameters) {
-  const int32_t modulus = Modulus(parameters);
-  return FromFunctions(
-      // The digits, +, -, * and a padding token, which the reference code counts but never uses.
-      {.input_size = modulus + 4,
-       .output_size = modulus,
-       .output_length = OneToken,
-       .solve = std::bind_front(SolveModularArithmetic, modulus),
-       .draw = std::bind_front(DrawModularArithmetic, modulus),
-       // Digits and operators alternate, so expressions have odd lengths. An even length is rounded
-       // down.
-       .input_length = [](int64_t n) { return n - (n + 1) % 2; }});
 }
 
 }  // namespace
@@ -123,7 +102,12 @@ TaskEntry CycleNavigation() {
       TaskKind::kTransduction,
       "regular",
       0.2,
-      CreateCycleNavigation,
+      [](const catalogue::Parameters& parameters) {
+        return FromFunctions({.input_size = 3,
+                              .output_size = Modulus(parameters),
+                              .output_length = OneToken,
+                              .solve = std::bind_front(SolveCycleNavigation, Modulus(parameters))});
+      },
       /*permutation_invariant=*/true};
 }
 
@@ -137,7 +121,20 @@ TaskEntry ModularArithmetic() {
           TaskKind::kTransduction,
           "regular",
           0.2,
-          CreateModularArithmetic};
+          [](const catalogue::Parameters& parameters) {
+            const int32_t modulus = Modulus(parameters);
+            return FromFunctions(
+                // The digits, +, -, * and a padding token, which the reference code counts but
+                // never uses.
+                {.input_size = modulus + 4,
+                 .output_size = modulus,
+                 .output_length = OneToken,
+                 .solve = std::bind_front(SolveModularArithmetic, modulus),
+                 .draw = std::bind_front(DrawModularArithmetic, modulus),
+                 // Digits and operators alternate, so expressions have odd lengths. An even length
+                 // is rounded down.
+                 .input_length = [](int64_t n) { return n - (n + 1) % 2; }});
+          }};
 }
 
 }  // namespace lengthwise::tasks::chomsky

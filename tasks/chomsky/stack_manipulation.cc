@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 
 #include "tasks/all_tasks.h"
 #include "tasks/chomsky/function_task.h"
@@ -38,15 +37,6 @@ void SolveStack(absl::Span<const int32_t> input, absl::Span<int32_t> target) {
   Terminate(target, end);
 }
 
-std::unique_ptr<Task> CreateStackManipulation(const catalogue::Parameters& /*parameters*/) {
-  return FromFunctions({.input_size = kInputSize,
-                        .output_size = 3,
-                        .output_length = [](int64_t n) { return n + 1; },
-                        .solve = SolveStack,
-                        .draw = DrawStack,
-                        .is_terminated = true});
-}
-
 }  // namespace
 
 TaskEntry StackManipulation() {
@@ -61,7 +51,14 @@ TaskEntry StackManipulation() {
       TaskKind::kTransduction,
       "deterministic context-free",
       0.5,
-      CreateStackManipulation};
+      [](const catalogue::Parameters&) {
+        return FromFunctions({.input_size = kInputSize,
+                              .output_size = 3,
+                              .output_length = [](int64_t n) { return n + 1; },
+                              .solve = SolveStack,
+                              .draw = DrawStack,
+                              .is_terminated = true});
+      }};
 }
 
 }  // namespace lengthwise::tasks::chomsky

@@ -660,6 +660,16 @@ int64_t Count(const Part& part) {
   return count;
 }
 
+const LengthGroup* Find(const Part& part, int64_t length) {
+  const auto found = part.find(static_cast<int32_t>(length));
+  return found == part.end() ? nullptr : &found->second;
+}
+
+int64_t ExampleSet::TestExamples(int64_t length, int64_t asked) const {
+  const LengthGroup* group = Find(test, length);
+  return group == nullptr ? 0 : std::min(asked, static_cast<int64_t>(group->examples.size()));
+}
+
 absl::StatusOr<std::vector<int32_t>> ExampleSet::ReadInput(absl::string_view text) const {
   if (input_vocabulary.empty()) {
     return absl::InvalidArgumentError("it is text; the task's inputs are numbers");

@@ -87,6 +87,8 @@ struct LengthGroup {
 using Part = std::map<int32_t, LengthGroup>;
 
 int64_t Count(const Part& part);
+// Null if the part has no examples of the length.
+const LengthGroup* Find(const Part& part, int64_t length);
 
 // Immutable after Load; any thread may read it.
 struct ExampleSet {
@@ -122,6 +124,8 @@ struct ExampleSet {
   bool Counts(const Example& example, uint32_t target) const {
     return mask.empty() || mask[example.first + example.inputs + target] != 0;
   }
+  // How many of `asked` test examples exist at the length.
+  int64_t TestExamples(int64_t length, int64_t asked) const;
   // Returns the symbols of an input's text. INVALID_ARGUMENT for text with a symbol that no input
   // of the training file has, and for sets without text.
   absl::StatusOr<std::vector<int32_t>> ReadInput(absl::string_view text) const;

@@ -30,11 +30,6 @@ std::vector<int32_t> PlacesOf(const std::vector<std::string>& symbols,
   return places;
 }
 
-const LengthGroup* Group(const Part& part, int64_t size) {
-  const auto found = part.find(static_cast<int32_t>(size));
-  return found == part.end() ? nullptr : &found->second;
-}
-
 }  // namespace
 
 FileText::FileText(std::shared_ptr<const ExampleSet> set) : set_(std::move(set)) {
@@ -65,7 +60,7 @@ absl::Status FileText::Check(int64_t size) const {
 }
 
 absl::Status FileText::CheckTraining(int64_t smallest, int64_t largest) const {
-  if (TrainingUpTo(largest) > TrainingUpTo(smallest - 1)) return absl::OkStatus();
+  if (UpTo(training_, largest) > UpTo(training_, smallest - 1)) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("got ", smallest, "..", largest,
                    ", but the task's file has no training examples of these lengths"));
@@ -82,11 +77,9 @@ int64_t FileText::LongestTrainingExample(int64_t smallest, int64_t largest) cons
   return longest;
 }
 
-int64_t FileText::TrainingUpTo(int64_t size) const { return UpTo(training_, size); }
-
 int64_t FileText::DrawSize(int64_t smallest, int64_t largest, random::Stream& stream) const {
-  const int64_t before = TrainingUpTo(smallest - 1);
-  const int64_t any = before + stream.Between(0, TrainingUpTo(largest) - before - 1);
+  const int64_t before = UpTo(training_, smallest - 1);
+  const int64_t any = before + stream.Between(0, UpTo(training_, largest) - before - 1);
   return std::find_if(training_.begin(), training_.end(),
                       [&](const auto& one) { return one.second > any; })
       ->first;
@@ -109,17 +102,12 @@ TextExample FileText::TextOf(const Example& example) const {
 }
 
 TextExample FileText::Sample(int64_t size, bool /*augmented*/, random::Stream& stream) const {
-  const std::vector<Example>& examples = Group(set_->training, size)->examples;
+  const std::vector<Example>& examples = Find(set_->training, size)->examples;
   return TextOf(examples[stream.Below(static_cast<uint32_t>(examples.size()))]);
 }
 
-int64_t FileText::Questions(int64_t size, int64_t asked) const {
-  const LengthGroup* group = Group(set_->test, size);
-  return group == nullptr ? 0 : std::min(asked, static_cast<int64_t>(group->examples.size()));
-}
-
 TextExample FileText::Question(int64_t size, int64_t number, random::Stream& /*stream*/) const {
-  const std::vector<Example>& examples = Group(set_->test, size)->examples;
+  const std::vector<Example>& examples = Find(set_->test, size)->examples;
   const random::Permutation order(/*seed=*/0, random::Purpose::kExampleOrder,
                                   static_cast<uint64_t>(size), examples.size());
   return TextOf(examples[order(static_cast<uint64_t>(number))]);

@@ -51,7 +51,9 @@ class FileText : public TextTask {
   // Draws a training example.
   TextExample Sample(int64_t size, bool augmented, random::Stream& stream) const override;
   // Test examples come in the same order for all trials.
-  int64_t Questions(int64_t size, int64_t asked) const override;
+  int64_t Questions(int64_t size, int64_t asked) const override {
+    return set_->TestExamples(size, asked);
+  }
   TextExample Question(int64_t size, int64_t number, random::Stream& stream) const override;
 
   // See CompareSymbols (tasks/transduction_text.h).
@@ -66,9 +68,6 @@ class FileText : public TextTask {
   TextExample TextOf(const Example& example) const;
 
  private:
-  // Number of training examples of all sizes up to `size`.
-  int64_t TrainingUpTo(int64_t size) const;
-
   const std::shared_ptr<const ExampleSet> set_;
   int32_t symbols_ = 0;
   // For text: the shared vocabulary, and in it the index of each input and target symbol.

@@ -135,18 +135,19 @@ TEST(DeductionTest, DeducedSymbolIsTheOnlyPossibleOne) {
 TEST(DeductionTest, SymmetriesKeepTheCondition) {
   for (uint64_t i = 0; i < 3000; ++i) {
     random::Stream stream(4, random::Purpose::kPreview, i);
-    const std::optional<SolvedPuzzle> drawn = DrawPuzzle({}, stream);
-    if (!drawn) continue;
+    const Puzzle drawn = DrawPuzzle({}, stream);
+    const std::optional<Deduction> deduction = Deduce(drawn);
+    if (!deduction) continue;
     Puzzle mirrored = {};
     for (size_t cell = 0; cell < kCells; ++cell) {
-      const uint8_t value = drawn->puzzle[cell];
+      const uint8_t value = drawn[cell];
       mirrored[cell % kSide * kSide + cell / kSide] =
           value >= 1 && value <= 4 ? static_cast<uint8_t>(value % 4 + 1) : value;
     }
     const std::optional<Deduction> other = Deduce(mirrored);
-    ASSERT_TRUE(other.has_value()) << FormatPuzzle(drawn->puzzle);
-    EXPECT_EQ(other->vectors, drawn->deduction.vectors);
-    EXPECT_EQ(other->symbol, drawn->deduction.symbol % 4 + 1);
+    ASSERT_TRUE(other.has_value()) << FormatPuzzle(drawn);
+    EXPECT_EQ(other->vectors, deduction->vectors);
+    EXPECT_EQ(other->symbol, deduction->symbol % 4 + 1);
   }
 }
 

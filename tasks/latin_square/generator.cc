@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstddef>
 #include <numeric>
+#include <optional>
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
@@ -118,16 +119,6 @@ CellSet BlankCells(Blanking blanking, size_t clues, random::Stream& stream, Puzz
   return blanks;
 }
 
-Puzzle BlankAndAsk(const PuzzleStyle& style, random::Stream& stream) {
-  const auto clues = static_cast<size_t>(stream.Between(style.fewest_clues, style.most_clues));
-  Puzzle puzzle = DrawLatinSquare(stream);
-  CellSet blanks = BlankCells(style.blanking, clues, stream, puzzle);
-  auto skip = stream.Below(static_cast<uint32_t>(std::popcount(blanks)));
-  while (skip-- > 0) blanks = static_cast<CellSet>(blanks & (blanks - 1));
-  puzzle[static_cast<size_t>(std::countr_zero(blanks))] = kTarget;
-  return puzzle;
-}
-
 bool IsApart(const Puzzle& puzzle, absl::Span<const Features> others, double dissimilarity) {
   const Features features(puzzle);
   return std::all_of(others.begin(), others.end(), [&](const Features& other) {
@@ -142,11 +133,14 @@ Puzzle DrawLatinSquare(random::Stream& stream) {
   return squares.At(stream.Below(squares.total()));
 }
 
-std::optional<SolvedPuzzle> DrawPuzzle(const PuzzleStyle& style, random::Stream& stream) {
-  const Puzzle puzzle = BlankAndAsk(style, stream);
-  const std::optional<Deduction> deduction = Deduce(puzzle);
-  if (!deduction) return std::nullopt;
-  return SolvedPuzzle{puzzle, *deduction};
+Puzzle DrawPuzzle(const PuzzleStyle& style, random::Stream& stream) {
+  const auto clues = static_cast<size_t>(stream.Between(style.fewest_clues, style.most_clues));
+  Puzzle puzzle = DrawLatinSquare(stream);
+  CellSet blanks = BlankCells(style.blanking, clues, stream, puzzle);
+  auto skip = stream.Below(static_cast<uint32_t>(std::popcount(blanks)));
+  while (skip-- > 0) blanks = static_cast<CellSet>(blanks & (blanks - 1));
+  puzzle[static_cast<size_t>(std::countr_zero(blanks))] = kTarget;
+  return puzzle;
 }
 
 absl::StatusOr<std::vector<SolvedPuzzle>> GeneratePuzzles(const Wanted& wanted, uint64_t seed,
@@ -173,7 +167,7 @@ absl::StatusOr<std::vector<SolvedPuzzle>> GeneratePuzzles(const Wanted& wanted, 
     random::Stream stream(seed, random::Purpose::kPuzzles, static_cast<uint64_t>(candidate),
                           static_cast<uint32_t>(part));
     // Most candidates are too similar to another puzzle, so this cheap check precedes the rules.
-    const Puzzle puzzle = BlankAndAsk(wanted.style, stream);
+    const Puzzle puzzle = DrawPuzzle(wanted.style, stream);
     if (!IsApart(puzzle, others, wanted.minimum_dissimilarity)) continue;
     const std::optional<Deduction> deduction = Deduce(puzzle);
     if (!deduction) continue;

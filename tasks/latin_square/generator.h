@@ -7,7 +7,6 @@
 
 #include <array>
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -40,8 +39,8 @@ struct PuzzleStyle {
 // restart if none is possible. Implemented as one draw from the table of all squares.
 Puzzle DrawLatinSquare(random::Stream& stream);
 
-// One attempt. Nullopt if no rule settles the target.
-std::optional<SolvedPuzzle> DrawPuzzle(const PuzzleStyle& style, random::Stream& stream);
+// One attempt. Perhaps no rule settles the target.
+Puzzle DrawPuzzle(const PuzzleStyle& style, random::Stream& stream);
 
 // Purpose of the random numbers: the `row` of Purpose::kPuzzles. Different parts draw different
 // puzzles.

@@ -22,7 +22,8 @@ std::vector<SolvedPuzzle> Draw(Blanking blanking, int count) {
   std::vector<SolvedPuzzle> puzzles;
   for (uint64_t i = 0; static_cast<int>(puzzles.size()) < count; ++i) {
     random::Stream stream(1, random::Purpose::kPuzzles, i);
-    if (const auto drawn = DrawPuzzle({.blanking = blanking}, stream)) puzzles.push_back(*drawn);
+    const Puzzle drawn = DrawPuzzle({.blanking = blanking}, stream);
+    if (const auto deduction = Deduce(drawn)) puzzles.push_back({drawn, *deduction});
   }
   return puzzles;
 }

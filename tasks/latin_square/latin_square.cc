@@ -12,6 +12,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "platform/mutex.h"
 #include "platform/status_macros.h"
 #include "random/stream.h"
@@ -87,8 +88,7 @@ class LatinSquareTask final : public PuzzleTask {
  public:
   explicit LatinSquareTask(Settings settings) : settings_(std::move(settings)) {}
 
-  int64_t rows() const override { return kSide; }
-  int64_t columns() const override { return kSide; }
+  int64_t cells() const override { return kCells; }
   int32_t token_values() const override { return kCellValues; }
   int32_t classes() const override { return kSide; }
 
@@ -122,9 +122,7 @@ class LatinSquareTask final : public PuzzleTask {
   }
 
   std::string Format(absl::Span<const int32_t> tokens) const override {
-    std::string text;
-    for (const int32_t token : tokens) absl::StrAppend(&text, token);
-    return text;
+    return absl::StrJoin(tokens, "");
   }
 
  private:
@@ -132,16 +130,12 @@ class LatinSquareTask final : public PuzzleTask {
   absl::StatusOr<const Puzzles*> SharedPuzzles() const {
     const platform::MutexLock lock(mutex_);
     if (!puzzles_) {
-      ASSIGN_OR_RETURN(puzzles_, MakePuzzles());
+      Puzzles made;
+      ASSIGN_OR_RETURN(made.validation, Validation());
+      ASSIGN_OR_RETURN(made.pool, Pool(made.validation));
+      puzzles_ = std::move(made);
     }
     return &*puzzles_;
-  }
-
-  absl::StatusOr<Puzzles> MakePuzzles() const {
-    Puzzles puzzles;
-    ASSIGN_OR_RETURN(puzzles.validation, Validation());
-    ASSIGN_OR_RETURN(puzzles.pool, Pool(puzzles.validation));
-    return puzzles;
   }
 
   absl::StatusOr<std::vector<SolvedPuzzle>> Validation() const {

@@ -4,6 +4,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 
 namespace lengthwise::tasks::latin_square {
 
@@ -35,12 +36,7 @@ absl::StatusOr<Puzzle> ParsePuzzle(absl::string_view text) {
   return puzzle;
 }
 
-std::string FormatPuzzle(const Puzzle& puzzle) {
-  std::string text(kCells, '0');
-  std::transform(puzzle.begin(), puzzle.end(), text.begin(),
-                 [](uint8_t value) { return static_cast<char>('0' + value); });
-  return text;
-}
+std::string FormatPuzzle(const Puzzle& puzzle) { return absl::StrJoin(puzzle, ""); }
 
 size_t TargetCell(const Puzzle& puzzle) {
   return static_cast<size_t>(std::find(puzzle.begin(), puzzle.end(), kTarget) - puzzle.begin());

@@ -177,17 +177,6 @@ void SolveFlipFlop(absl::Span<const int32_t> input, absl::Span<int32_t> target) 
   }
 }
 
-std::unique_ptr<Task> CreateFlipFlop(const catalogue::Parameters& parameters) {
-  return chomsky::FromFunctions(
-      {.input_size = kOne + 1,
-       .output_size = 2,
-       .output_length = chomsky::OneToken,
-       .solve = SolveFlipFlop,
-       .draw = std::bind_front(DrawFlipFlop, parameters.Double("ignore")),
-       // Every instruction has a bit, except the last read, which asks for it.
-       .input_length = [](int64_t n) { return std::max<int64_t>(n - (n + 1) % 2, 3); }});
-}
-
 void DrawAmongNoise(int64_t tokens, int32_t size, random::Stream& stream,
                     absl::Span<int32_t> input) {
   std::fill(input.begin(), input.end(), 0);
@@ -204,18 +193,6 @@ void CopyTokens(absl::Span<const int32_t> input, absl::Span<int32_t> target) {
     if (token != 0 && place != target.end()) *place++ = token;
   }
   std::fill(place, target.end(), 0);
-}
-
-std::unique_ptr<Task> CreateSelectiveCopy(const catalogue::Parameters& parameters) {
-  const int64_t tokens = parameters.Int("tokens");
-  // The empty tokens behind the input are the last token of the vocabulary, the marker.
-  const auto size = static_cast<int32_t>(parameters.Int("vocabulary")) - 1;
-  return chomsky::FromFunctions(
-      {.input_size = size,
-       .output_size = size,
-       .output_length = [tokens](int64_t n) { return std::min(n, tokens); },
-       .solve = CopyTokens,
-       .draw = std::bind_front(DrawAmongNoise, tokens, size)});
 }
 
 }  // namespace
@@ -295,7 +272,16 @@ TaskEntry FlipFlop() {
       TaskKind::kTransduction,
       "regular",
       0.5,
-      CreateFlipFlop};
+      [](const catalogue::Parameters& parameters) {
+        return chomsky::FromFunctions(
+            {.input_size = kOne + 1,
+             .output_size = 2,
+             .output_length = chomsky::OneToken,
+             .solve = SolveFlipFlop,
+             .draw = std::bind_front(DrawFlipFlop, parameters.Double("ignore")),
+             // Every instruction has a bit, except the last read, which asks for it.
+             .input_length = [](int64_t n) { return std::max<int64_t>(n - (n + 1) % 2, 3); }});
+      }};
 }
 
 TaskEntry SelectiveCopy() {
@@ -320,7 +306,17 @@ TaskEntry SelectiveCopy() {
       TaskKind::kTransduction,
       "",
       1.0 / 14,
-      CreateSelectiveCopy};
+      [](const catalogue::Parameters& parameters) {
+        const int64_t tokens = parameters.Int("tokens");
+        // The empty tokens behind the input are the last token of the vocabulary, the marker.
+        const auto size = static_cast<int32_t>(parameters.Int("vocabulary")) - 1;
+        return chomsky::FromFunctions(
+            {.input_size = size,
+             .output_size = size,
+             .output_length = [tokens](int64_t n) { return std::min(n, tokens); },
+             .solve = CopyTokens,
+             .draw = std::bind_front(DrawAmongNoise, tokens, size)});
+      }};
 }
 
 }  // namespace lengthwise::tasks::memory

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <memory>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -29,15 +28,6 @@ void Count(int32_t items, int32_t modulus, absl::Span<const int32_t> input,
   }
 }
 
-std::unique_ptr<Task> CreateCounting(const catalogue::Parameters& parameters) {
-  const auto items = static_cast<int32_t>(parameters.Int("items"));
-  const auto modulus = static_cast<int32_t>(parameters.Int("modulus"));
-  return chomsky::FromFunctions({.input_size = items,
-                                 .output_size = modulus,
-                                 .output_length = chomsky::AsInput,
-                                 .solve = std::bind_front(Count, items, modulus)});
-}
-
 int64_t DigitsOfLargestSum(int64_t n) {
   int64_t digits = 1;
   for (int64_t largest = 9 * n; largest > 9; largest /= 10) ++digits;
@@ -50,13 +40,6 @@ void AddDigits(absl::Span<const int32_t> input, absl::Span<int32_t> target) {
     digit = static_cast<int32_t>(sum % 10);
     sum /= 10;
   }
-}
-
-std::unique_ptr<Task> CreateDigitSum(const catalogue::Parameters& /*parameters*/) {
-  return chomsky::FromFunctions({.input_size = 10,
-                                 .output_size = 10,
-                                 .output_length = DigitsOfLargestSum,
-                                 .solve = AddDigits});
 }
 
 using Permutation = std::vector<int32_t>;
@@ -141,15 +124,6 @@ void Multiply(const Group& group, absl::Span<const int32_t> input, absl::Span<in
   }
 }
 
-std::unique_ptr<Task> CreateWordProblem(const catalogue::Parameters& parameters) {
-  Group group = GroupOf(parameters.String("group"));
-  const auto size = static_cast<int32_t>(group.size);
-  return chomsky::FromFunctions({.input_size = size,
-                                 .output_size = size,
-                                 .output_length = chomsky::AsInput,
-                                 .solve = std::bind_front(Multiply, std::move(group))});
-}
-
 }  // namespace
 
 TaskEntry Counting() {
@@ -175,7 +149,14 @@ TaskEntry Counting() {
       TaskKind::kTransduction,
       "regular",
       0.1,
-      CreateCounting};
+      [](const catalogue::Parameters& parameters) {
+        const auto items = static_cast<int32_t>(parameters.Int("items"));
+        const auto modulus = static_cast<int32_t>(parameters.Int("modulus"));
+        return chomsky::FromFunctions({.input_size = items,
+                                       .output_size = modulus,
+                                       .output_length = chomsky::AsInput,
+                                       .solve = std::bind_front(Count, items, modulus)});
+      }};
 }
 
 TaskEntry DigitSum() {
@@ -189,7 +170,12 @@ TaskEntry DigitSum() {
       TaskKind::kTransduction,
       "",
       0.1,
-      CreateDigitSum,
+      [](const catalogue::Parameters&) {
+        return chomsky::FromFunctions({.input_size = 10,
+                                       .output_size = 10,
+                                       .output_length = DigitsOfLargestSum,
+                                       .solve = AddDigits});
+      },
       /*permutation_invariant=*/true};
 }
 
@@ -211,7 +197,14 @@ TaskEntry WordProblem() {
       TaskKind::kTransduction,
       "regular",
       1.0 / 120,
-      CreateWordProblem};
+      [](const catalogue::Parameters& parameters) {
+        Group group = GroupOf(parameters.String("group"));
+        const auto size = static_cast<int32_t>(group.size);
+        return chomsky::FromFunctions({.input_size = size,
+                                       .output_size = size,
+                                       .output_length = chomsky::AsInput,
+                                       .solve = std::bind_front(Multiply, std::move(group))});
+      }};
 }
 
 }  // namespace lengthwise::tasks::memory

@@ -82,8 +82,7 @@ class AlgorithmicTask final : public RegressionTask {
 
   std::optional<double> InDomainProbabilityBound(const Domain& domain) const override {
     if (domain.integers) return std::nullopt;
-    const absl::StatusOr<double> bound = numeric::InDomainProbabilityBound(domain.n, domain.scale);
-    return bound.ok() ? std::optional(*bound) : std::nullopt;
+    return numeric::InDomainProbabilityBound(domain.n, domain.scale);
   }
 
   double rounding_unit() const override { return settings_.rounding_unit; }
@@ -138,7 +137,7 @@ std::unique_ptr<Task> Create(const catalogue::Parameters& parameters) {
 
 template <Function function>
 TaskEntry Entry(std::string name, std::string title, const std::string& what,
-                bool permutation_invariant) {
+                bool permutation_invariant = false) {
   return {
       {.name = std::move(name),
        .title = std::move(title),
@@ -180,27 +179,24 @@ TaskEntry Entry(std::string name, std::string title, const std::string& what,
 }  // namespace
 
 TaskEntry CumulativeSum() {
-  return Entry<Sum>("cumulative_sum", "Cumulative Sum", "Sums of the first 1, 2, ..., n numbers.",
-                    /*permutation_invariant=*/false);
+  return Entry<Sum>("cumulative_sum", "Cumulative Sum", "Sums of the first 1, 2, ..., n numbers.");
 }
 
 TaskEntry CumulativeMin() {
-  return Entry<Min>("cumulative_min", "Cumulative Min", "Minima of the first 1, 2, ..., n numbers.",
-                    /*permutation_invariant=*/false);
+  return Entry<Min>("cumulative_min", "Cumulative Min",
+                    "Minima of the first 1, 2, ..., n numbers.");
 }
 
 TaskEntry CumulativeMedian() {
   return Entry<Median>("cumulative_median", "Cumulative Median",
                        "Medians of the first 1, 2, ..., n numbers. An even count takes the mean of "
-                       "the two middle numbers.",
-                       /*permutation_invariant=*/false);
+                       "the two middle numbers.");
 }
 
 TaskEntry CumulativeMaxSumSubarray() {
   return Entry<MaxSumSubarray>(
       "cumulative_max_sum_subarray", "Cumulative Max Sum Subarray",
-      "Largest sums of a contiguous, non-empty subarray of the first 1, 2, ..., n numbers.",
-      /*permutation_invariant=*/false);
+      "Largest sums of a contiguous, non-empty subarray of the first 1, 2, ..., n numbers.");
 }
 
 TaskEntry Sorting() {

@@ -25,6 +25,12 @@ catalogue::Parameters With(const std::string& name, catalogue::ParameterValue va
   return parameters;
 }
 
+std::vector<uint32_t> RowsFrom(uint32_t first, uint32_t count) {
+  std::vector<uint32_t> rows(count);
+  std::iota(rows.begin(), rows.end(), first);
+  return rows;
+}
+
 // The last element is the scratchpad.
 TEST(AlgorithmicTest, ComputesExamplesWorkedByHand) {
   const Numbers x = {3, -1, 2, -7, 4, 4, 0};
@@ -98,10 +104,10 @@ TEST_P(EveryAlgorithmTest, ScratchpadIsOptionalAndUnscored) {
 TEST_P(EveryAlgorithmTest, BatchMadeInPartsIsIdentical) {
   const Domain domain{.n = 4, .scale = 2};
   const auto make = [&](DrawnVector& all, uint32_t first, uint32_t count) {
-    SampleBatch(*task_, 3, random::Purpose::kTrainingSamples, 7, domain, first, count,
-                {absl::MakeSpan(all.inputs).subspan(size_t{first} * 5, size_t{count} * 5),
-                 {},
-                 absl::MakeSpan(all.targets).subspan(size_t{first} * 5, size_t{count} * 5)});
+    SampleRows(*task_, 3, random::Purpose::kTrainingSamples, 7, domain, RowsFrom(first, count),
+               {absl::MakeSpan(all.inputs).subspan(size_t{first} * 5, size_t{count} * 5),
+                {},
+                absl::MakeSpan(all.targets).subspan(size_t{first} * 5, size_t{count} * 5)});
   };
   DrawnVector whole = task_.Blank(4, 10), parts = task_.Blank(4, 10);
   make(whole, 0, 10);
@@ -143,10 +149,10 @@ CommonAnswerError BestCommonAnswerError(const EntryTask& task, bool sums, uint64
                                         int64_t scale, uint32_t vectors) {
   constexpr int64_t kN = 8;
   DrawnVector all = task.Blank(kN, vectors);
-  SampleBatch(*task, seed, random::Purpose::kEvaluationSamples,
-              static_cast<uint64_t>(kN * 1'000'000 + scale),
-              {.n = kN, .scale = static_cast<double>(scale), .unseen = true}, 0, vectors,
-              {absl::MakeSpan(all.inputs), {}, absl::MakeSpan(all.targets)});
+  SampleRows(*task, seed, random::Purpose::kEvaluationSamples,
+             static_cast<uint64_t>(kN * 1'000'000 + scale),
+             {.n = kN, .scale = static_cast<double>(scale), .unseen = true}, RowsFrom(0, vectors),
+             {absl::MakeSpan(all.inputs), {}, absl::MakeSpan(all.targets)});
   double sum = 0, squares = 0;
   for (uint32_t i = 0; i < vectors; ++i) {
     const size_t first = size_t{i} * (kN + 1);

@@ -36,20 +36,6 @@ constexpr size_t kOperationLetters = 3;
 constexpr size_t kDigits = 5;  // "07.28"
 constexpr double kLargestTokenizedNumber = 99.99;
 
-enum class Operation : uint8_t { kMin, kMax, kSum };
-
-absl::string_view NameOf(Operation operation) {
-  switch (operation) {
-    case Operation::kMin:
-      return "min";
-    case Operation::kMax:
-      return "max";
-    case Operation::kSum:
-      return "sum";
-  }
-  return "";
-}
-
 int32_t TokenOf(char character) { return static_cast<int32_t>(kCharacters.find(character)); }
 int32_t TokenOfCategory(int64_t category) {
   return static_cast<int32_t>(static_cast<int64_t>(kCharacters.size()) + category - 1);
@@ -90,8 +76,8 @@ class Writer {
 };
 
 struct QuerySettings {
-  bool has_min = true;
-  bool has_max = false;
+  // "min", "max", "sum" or "min_or_max".
+  std::string operation;
   int64_t query_categories = 4;
   int64_t distractors = 0;
   bool tokenize_numbers = false;
@@ -193,17 +179,13 @@ class RelationalQueryTask final : public RegressionTask {
 
   void WriteQuery(const std::vector<int64_t>& categories, random::Stream& stream,
                   Writer& writer) const {
-    Operation operation = Operation::kSum;
-    if (settings_.has_min && settings_.has_max) {
-      operation = stream.Below(2) == 0 ? Operation::kMin : Operation::kMax;
-    } else if (settings_.has_min || settings_.has_max) {
-      operation = settings_.has_min ? Operation::kMin : Operation::kMax;
-    }
+    absl::string_view operation = settings_.operation;
+    if (operation == "min_or_max") operation = stream.Below(2) == 0 ? "min" : "max";
     const std::vector<int64_t> asked = random::SampleWithoutReplacement(
         stream, static_cast<int64_t>(categories.size()), settings_.query_categories,
         /*sorted=*/false);
     writer.Text(kQueryStart);
-    writer.Text(NameOf(operation));
+    writer.Text(operation);
     writer.Text(kQueryMiddle);
     if (settings_.query_says_categories) writer.Text(kQueryNoun);
     for (size_t i = 0; i < asked.size(); ++i) {
@@ -259,10 +241,8 @@ void RelationalQueryTask::Solve(RegressionSample sample) const {
 }
 
 std::unique_ptr<Task> CreateRelationalQuery(const catalogue::Parameters& parameters) {
-  const std::string& operation = parameters.String("operation");
   QuerySettings settings;
-  settings.has_min = operation == "min" || operation == "min_or_max";
-  settings.has_max = operation == "max" || operation == "min_or_max";
+  settings.operation = parameters.String("operation");
   settings.query_categories = parameters.Int("query_categories");
   settings.distractors = parameters.Int("distractors");
   settings.tokenize_numbers = parameters.Bool("tokenize_numbers");

@@ -8,17 +8,19 @@ namespace lengthwise::tasks::numeric {
 namespace {
 
 constexpr double kSmallestTarget = 1.17e-6;
+constexpr double kAbsoluteTolerance = 0.05, kRelativeTolerance = 0.05;
 
 template <typename Error>
-ErrorSum Sum(absl::Span<const double> predictions, absl::Span<const double> targets,
-             absl::Span<const uint8_t> mask, const Error& error) {
-  ErrorSum errors;
+double Mean(absl::Span<const double> predictions, absl::Span<const double> targets,
+            absl::Span<const uint8_t> mask, const Error& error) {
+  double sum = 0;
+  int64_t count = 0;
   for (size_t i = 0; i < mask.size(); ++i) {
     if (mask[i] == 0) continue;
-    errors.sum += error(predictions[i], targets[i]);
-    ++errors.count;
+    sum += error(predictions[i], targets[i]);
+    ++count;
   }
-  return errors;
+  return sum / static_cast<double>(count);
 }
 
 template <typename IsRight>
@@ -32,17 +34,17 @@ bool All(absl::Span<const double> predictions, absl::Span<const double> targets,
 
 }  // namespace
 
-ErrorSum SquaredErrors(absl::Span<const double> predictions, absl::Span<const double> targets,
-                       absl::Span<const uint8_t> mask) {
-  return Sum(predictions, targets, mask, [](double prediction, double target) {
+double MeanSquaredError(absl::Span<const double> predictions, absl::Span<const double> targets,
+                        absl::Span<const uint8_t> mask) {
+  return Mean(predictions, targets, mask, [](double prediction, double target) {
     return (prediction - target) * (prediction - target);
   });
 }
 
-ErrorSum AbsolutePercentageErrors(absl::Span<const double> predictions,
-                                  absl::Span<const double> targets,
-                                  absl::Span<const uint8_t> mask) {
-  return Sum(predictions, targets, mask, [](double prediction, double target) {
+double MeanAbsolutePercentageError(absl::Span<const double> predictions,
+                                   absl::Span<const double> targets,
+                                   absl::Span<const uint8_t> mask) {
+  return Mean(predictions, targets, mask, [](double prediction, double target) {
     return std::abs(prediction - target) / std::max(std::abs(target), kSmallestTarget);
   });
 }
@@ -54,24 +56,24 @@ bool AllRoundToTarget(absl::Span<const double> predictions, absl::Span<const dou
   });
 }
 
-bool IsClose(double prediction, double target, Closeness closeness, const Tolerance& tolerance) {
+bool IsClose(double prediction, double target, Closeness closeness) {
   const double error = std::abs(prediction - target);
-  const double relative = tolerance.relative * std::abs(target);
+  const double relative = kRelativeTolerance * std::abs(target);
   switch (closeness) {
     case Closeness::kSum:
-      return error <= tolerance.absolute + relative;
+      return error <= kAbsoluteTolerance + relative;
     case Closeness::kBoth:
-      return error <= tolerance.absolute && error <= relative;
+      return error <= kAbsoluteTolerance && error <= relative;
     case Closeness::kEither:
-      return error <= tolerance.absolute || error <= relative;
+      return error <= kAbsoluteTolerance || error <= relative;
   }
   return false;
 }
 
 bool AllClose(absl::Span<const double> predictions, absl::Span<const double> targets,
-              absl::Span<const uint8_t> mask, Closeness closeness, const Tolerance& tolerance) {
+              absl::Span<const uint8_t> mask, Closeness closeness) {
   return All(predictions, targets, mask, [&](double prediction, double target) {
-    return IsClose(prediction, target, closeness, tolerance);
+    return IsClose(prediction, target, closeness);
   });
 }
 

@@ -10,26 +10,15 @@
 
 namespace lengthwise::tasks::numeric {
 
-// A sum over elements, so that batches add up: the mean is sum / count.
-struct ErrorSum {
-  double sum = 0;
-  int64_t count = 0;
+// The mean of (prediction - target)^2.
+double MeanSquaredError(absl::Span<const double> predictions, absl::Span<const double> targets,
+                        absl::Span<const uint8_t> mask);
 
-  double Mean() const { return sum / static_cast<double>(count); }
-  void Add(const ErrorSum& other) {
-    sum += other.sum;
-    count += other.count;
-  }
-};
-
-// (prediction - target)^2.
-ErrorSum SquaredErrors(absl::Span<const double> predictions, absl::Span<const double> targets,
-                       absl::Span<const uint8_t> mask);
-
-// |prediction - target| / max(|target|, 1.17e-6), as a fraction. The limit keeps the error finite
-// for a target of 0, as in TorchMetrics, whose value it is, and scikit-learn.
-ErrorSum AbsolutePercentageErrors(absl::Span<const double> predictions,
-                                  absl::Span<const double> targets, absl::Span<const uint8_t> mask);
+// The mean of |prediction - target| / max(|target|, 1.17e-6), as a fraction. The limit keeps the
+// error finite for a target of 0, as in TorchMetrics, whose value it is, and scikit-learn.
+double MeanAbsolutePercentageError(absl::Span<const double> predictions,
+                                   absl::Span<const double> targets,
+                                   absl::Span<const uint8_t> mask);
 
 // Returns true if every prediction, rounded to the nearest multiple of `unit`, equals its target.
 // Ties round to even.
@@ -44,16 +33,11 @@ enum class Closeness : uint8_t {
   kEither,  // |e| <= 0.05 or |e| <= 0.05 |y|
 };
 
-struct Tolerance {
-  double absolute = 0.05;
-  double relative = 0.05;
-};
-
-bool IsClose(double prediction, double target, Closeness closeness, const Tolerance& tolerance);
+bool IsClose(double prediction, double target, Closeness closeness);
 
 // Returns true if every prediction is close to its target.
 bool AllClose(absl::Span<const double> predictions, absl::Span<const double> targets,
-              absl::Span<const uint8_t> mask, Closeness closeness, const Tolerance& tolerance);
+              absl::Span<const uint8_t> mask, Closeness closeness);
 
 }  // namespace lengthwise::tasks::numeric
 

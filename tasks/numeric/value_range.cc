@@ -27,11 +27,8 @@ ValueRange DrawRange(const ValueRange& training, double scale, random::Stream& s
   }
 }
 
-absl::StatusOr<double> InDomainProbabilityBound(int64_t n, double c) {
-  if (n < 2 || !(c > 1) || !std::isfinite(c)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "the bound is for 2 numbers or more and a finite scale above 1, not for ", n, " and ", c));
-  }
+std::optional<double> InDomainProbabilityBound(int64_t n, double c) {
+  if (n < 2 || !(c > 1) || !std::isfinite(c)) return std::nullopt;
   const auto m = static_cast<double>(n);
   // One bound of the sample's range lies in the training range (equation 8).
   const double one_inside = 3 * (1 - std::pow(c, 1 - m)) + 1;

@@ -4,9 +4,9 @@
 #define LENGTHWISE_TASKS_NUMERIC_VALUE_RANGE_H_
 
 #include <cstdint>
+#include <optional>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "random/stream.h"
 
 namespace lengthwise::tasks::numeric {
@@ -35,9 +35,9 @@ ValueRange DrawRange(const ValueRange& training, double scale, random::Stream& s
 // lie in the training range, given the rejection of DrawRange. For n >= 3: the first line of
 // equation (11) of the positional-attention paper (appendix D). For n = 2: equation (12) with the
 // factor 2^n = 4 that equation (10) has, but not in its case for n = 2. As printed it is too low:
-// 0.206 at c = 3, where the probability is 1/2 (1 - log 2) + 1/4 log(4/3) = 0.225. INVALID_ARGUMENT
-// unless n >= 2 and c is finite and above 1; the paper has no bound for other values.
-absl::StatusOr<double> InDomainProbabilityBound(int64_t n, double c);
+// 0.206 at c = 3, where the probability is 1/2 (1 - log 2) + 1/4 log(4/3) = 0.225. Nullopt unless
+// n >= 2 and c is finite and above 1; the paper has no bound for other values.
+std::optional<double> InDomainProbabilityBound(int64_t n, double c);
 
 }  // namespace lengthwise::tasks::numeric
 

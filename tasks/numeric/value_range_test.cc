@@ -112,10 +112,10 @@ TEST(InDomainProbabilityTest, IsAProbabilityNearScaleOne) {
 }
 
 TEST(InDomainProbabilityTest, RefusesArgumentsOutOfRange) {
-  EXPECT_FALSE(InDomainProbabilityBound(1, 3).ok());
-  EXPECT_FALSE(InDomainProbabilityBound(8, 1).ok());
-  EXPECT_FALSE(InDomainProbabilityBound(8, std::nan("")).ok());
-  EXPECT_FALSE(InDomainProbabilityBound(8, HUGE_VAL).ok());
+  EXPECT_FALSE(InDomainProbabilityBound(1, 3).has_value());
+  EXPECT_FALSE(InDomainProbabilityBound(8, 1).has_value());
+  EXPECT_FALSE(InDomainProbabilityBound(8, std::nan("")).has_value());
+  EXPECT_FALSE(InDomainProbabilityBound(8, HUGE_VAL).has_value());
 }
 
 }  // namespace

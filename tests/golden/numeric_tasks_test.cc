@@ -91,7 +91,7 @@ TEST_F(GoldenNumericTasksTest, ClosenessMatchesTheReference) {
     const auto prediction = expected.at("prediction").get<Numbers>();
     const std::vector<uint8_t> mask(target.size(), 1);
     const auto close = [&](Closeness closeness) {
-      return AllClose(prediction, target, mask, closeness, {});
+      return AllClose(prediction, target, mask, closeness);
     };
     EXPECT_EQ(close(Closeness::kBoth), expected.at("closeness_and").get<bool>()) << expected;
     EXPECT_EQ(close(Closeness::kSum), expected.at("closeness_isclose").get<bool>()) << expected;

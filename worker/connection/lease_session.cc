@@ -156,8 +156,6 @@ void LeaseSession::CountStep(const StepTime& step) {
   if (options_.measurements != nullptr) options_.measurements->CountStep(step);
 }
 
-void LeaseSession::ReportCapacity(int64_t trials) { capacities_.Measured(lease_.shape(), trials); }
-
 void LeaseSession::CountEvaluation(double seconds) {
   if (options_.measurements != nullptr) options_.measurements->CountEvaluation(seconds);
 }
@@ -249,8 +247,6 @@ bool LeaseSession::Flush() {
   outbox_.NoteProgress();
   return outbox_.Flush();
 }
-
-void LeaseSession::StopSending() { sender_.Stop(); }
 
 bool LeaseSession::IsComplete() const {
   for (int trial = 0; trial < lease_.trials_size(); ++trial) {

@@ -86,7 +86,7 @@ class LeaseSession final : public PackSession {
   void ReportProgress(int64_t trial, v1::TrialProgress progress) override;
   Directive GetDirective(int64_t trial) override;
   void CountStep(const StepTime& step) override;
-  void ReportCapacity(int64_t trials) override;
+  void ReportCapacity(int64_t trials) override { capacities_.Measured(lease_.shape(), trials); }
   void CountEvaluation(double seconds) override;
   void CountCheckpoint(double seconds, int64_t bytes) override;
 
@@ -116,7 +116,7 @@ class LeaseSession final : public PackSession {
   // draining. Returns false if the lease was lost or the drain ended first.
   bool Flush();
   // Stops the sender; unacknowledged items are not sent.
-  void StopSending();
+  void StopSending() { sender_.Stop(); }
   // Returns true if every trial has an acknowledged outcome or was cancelled.
   bool IsComplete() const;
 

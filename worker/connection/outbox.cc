@@ -230,7 +230,13 @@ void Outbox::UploadStored(const Upload& upload, const v1::Checkpoint& checkpoint
   LENGTHWISE_FAILPOINT("outbox.upload.stored");
   Item& item = trials_[upload.trial].items[*place];
   *item.event.mutable_checkpoint() = checkpoint;
-  FreeArtifact(item);
+  // From now on it counts as a plain event.
+  Free(item);
+  item.spooled.reset();
+  item.artifact.reset();
+  item.is_checkpoint = false;
+  item.bytes = BytesOf(item.event);
+  Count(item, 1);
   NoteProgressLocked();
   changed_.NotifyAll();
 }
@@ -244,17 +250,6 @@ void Outbox::UploadRefused(const Upload& upload, absl::string_view reason) {
   ReplaceByFailure(upload.trial, *place,
                    absl::StrCat("the server does not store the checkpoint of step ", upload.step,
                                 " (", upload.bytes->size(), " bytes): ", std::string(reason)));
-}
-
-void Outbox::DropAcknowledged(Trial& trial, int64_t sequence) {
-  while (!trial.items.empty() && trial.acknowledged < sequence) {
-    Item& item = trial.items.front();
-    if (item.is_outcome) trial.finished = true;
-    Free(item);
-    ++trial.acknowledged;
-    trial.items.pop_front();
-    if (trial.sent > 0) --trial.sent;
-  }
 }
 
 void Outbox::Acknowledge(const v1::StreamEventsResponse& response) {
@@ -272,12 +267,18 @@ void Outbox::AcknowledgeTrial(const v1::StreamEventsResponse& response) {
   const int64_t index = found->second;
   Trial& trial = trials_[index];
   if (trial.closed) return;
-  // Clamped, because the server cannot have stored unsent events: a wrong number must not drop
-  // them.
-  const int64_t last_sent = trial.acknowledged + static_cast<int64_t>(trial.sent);
   LENGTHWISE_FAILPOINT("outbox.acknowledge.before");
   NoteProgressLocked();
-  DropAcknowledged(trial, std::min(response.acknowledged_sequence(), last_sent));
+  // Only sent ones, because the server cannot have stored others: a wrong number must not drop
+  // them.
+  while (trial.sent > 0 && trial.acknowledged < response.acknowledged_sequence()) {
+    Item& item = trial.items.front();
+    if (item.is_outcome) trial.finished = true;
+    Free(item);
+    ++trial.acknowledged;
+    trial.items.pop_front();
+    --trial.sent;
+  }
   switch (response.refusal()) {
     case v1::StreamEventsResponse::STALE_LEASE:
       CloseTrialLocked(index);
@@ -329,7 +330,7 @@ void Outbox::ReplaceByFailure(int64_t index, size_t first, const std::string& re
   trial.refused = true;
   stopped_[index].store(true, std::memory_order_release);
   Item item;
-  SetTime(item.event);
+  *item.event.mutable_time() = ToTimestamp(absl::Now());
   item.event.mutable_outcome()->set_kind(v1::Outcome::FAILED_TEMPORARILY);
   item.event.mutable_outcome()->set_reason(PlainText(reason, kMaxLogLineBytes));
   item.is_outcome = true;
@@ -450,10 +451,8 @@ int64_t Outbox::unsent_bytes() const {
 // 6. A trial with no event in flight can always unpack its next block, even if that exceeds
 //    max_bytes by one block. Otherwise memory full of items behind that block would be a deadlock.
 
-void Outbox::SetTime(v1::Event& event) { *event.mutable_time() = ToTimestamp(absl::Now()); }
-
 void Outbox::PutItem(int64_t trial, Item item) {
-  SetTime(item.event);
+  *item.event.mutable_time() = ToTimestamp(absl::Now());
   item.bytes =
       BytesOf(item.event) + (item.artifact ? static_cast<int64_t>(item.artifact->size()) : 0);
   // TryPut reads freed_ under the lock in which it finds no room, so WaitForRoom cannot miss room
@@ -595,15 +594,6 @@ void Outbox::Free(Item& item) {
   Count(item, -1);
   if (item.spooled) options_.spool->Release(*item.spooled);
   ++freed_;
-}
-
-void Outbox::FreeArtifact(Item& item) {
-  Free(item);
-  item.spooled.reset();
-  item.artifact.reset();
-  item.is_checkpoint = false;
-  item.bytes = BytesOf(item.event);
-  Count(item, 1);
 }
 
 }  // namespace lengthwise::worker

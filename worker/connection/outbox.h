@@ -172,7 +172,6 @@ class Outbox {
     bool finished = false;
   };
 
-  static void SetTime(v1::Event& event);
   // Approximate size of an event in memory, in bytes.
   static int64_t BytesOf(const v1::Event& event);
 
@@ -195,8 +194,6 @@ class Outbox {
   // spool.
   void Count(const Item& item, int sign) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Free(Item& item) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Turns a checkpoint whose artifact is stored into a plain event.
-  void FreeArtifact(Item& item) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void NoteProgressLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Waits for a change, or until `until`; closes the box when patience ends.
   void Wait(TimePoint until = kNever) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -204,7 +201,6 @@ class Outbox {
   void DropItems(Trial& trial, size_t first) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void CloseTrialLocked(int64_t index) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void CloseLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void DropAcknowledged(Trial& trial, int64_t sequence) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Replaces the items from index `first` by a temporary failure with this reason.
   void ReplaceByFailure(int64_t index, size_t first, const std::string& reason)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

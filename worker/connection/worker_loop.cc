@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "google/protobuf/util/time_util.h"
+#include "platform/counted.h"
 #include "platform/failpoint.h"
 #include "platform/log.h"
 #include "platform/version.h"
@@ -23,10 +24,6 @@ using std::chrono::steady_clock;
 
 // Bounds how long a dead connection goes unnoticed: this plus the rpc timeout.
 constexpr absl::Duration kLongestWait = absl::Seconds(30);
-
-std::string Plural(int64_t count, const std::string& noun) {
-  return absl::StrCat(count, " ", noun, count == 1 ? "" : "s");
-}
 
 std::shared_ptr<grpc::Channel> ChannelOf(const WorkerLoop::Options& options) {
   if (options.channel != nullptr) return options.channel;
@@ -55,14 +52,12 @@ absl::Duration Milliseconds(const google::protobuf::Duration& duration) {
 
 // Returns true if a retry would get the same answer, even for a worker that was known before.
 bool IsFinal(const absl::Status& status) {
-  return status.code() == absl::StatusCode::kFailedPrecondition ||
-         status.code() == absl::StatusCode::kInvalidArgument;
+  return absl::IsFailedPrecondition(status) || absl::IsInvalidArgument(status);
 }
 
 // Returns true if retries fail until the token is renewed.
 bool IsAboutAccess(const absl::Status& status) {
-  return status.code() == absl::StatusCode::kUnauthenticated ||
-         status.code() == absl::StatusCode::kPermissionDenied;
+  return absl::IsUnauthenticated(status) || absl::IsPermissionDenied(status);
 }
 
 }  // namespace
@@ -174,7 +169,7 @@ v1::WorkerMeasurements WorkerLoop::ReadMeasurements() {
 void WorkerLoop::RunLease(v1::Lease lease) {
   LENGTHWISE_FAILPOINT("loop.lease.acquired");
   platform::LogInfo("lease ", lease.fencing_token(), ": running ",
-                    Plural(lease.trials_size(), "trial"), ", the first is ",
+                    platform::Counted(lease.trials_size(), "trial"), ", the first is ",
                     lease.trials(0).trial());
   LeaseSession session(*stub_, objects_, capacities_, std::move(lease), options_.session);
   // Logs the fencing token, because the lease id is a secret.

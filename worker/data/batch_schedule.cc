@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "random/stream.h"
+#include "specification/training_data.h"
 
 namespace lengthwise::worker::data {
 
@@ -37,7 +38,7 @@ SampleAddresses BatchSchedule::SamplesOfStep(int64_t step, uint64_t data_seed) c
             .rows = RowsFrom(0, training_.batch_size())};
   }
   const tasks::DataSet::Batch batch = data_set_->BatchOfStep(training_.schedule_seed(), step);
-  return {.seed = DataSetSeed(data_seed),
+  return {.seed = specification::DataSetSeed(training_, data_seed),
           .schedule_seed = training_.schedule_seed(),
           .purpose = random::Purpose::kDataSet,
           .step = static_cast<uint64_t>(batch.length),

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "proto/specification.pb.h"
-#include "specification/training_data.h"
 #include "tasks/data_set.h"
 #include "worker/data/examples.h"
 
@@ -30,11 +29,6 @@ class BatchSchedule {
   // Returns a member's samples for the step: new ones, or examples of its data set in an order
   // decided by its data seed.
   SampleAddresses SamplesOfStep(int64_t step, uint64_t data_seed) const;
-
-  // Returns the seed of a member's data set.
-  uint64_t DataSetSeed(uint64_t data_seed) const {
-    return specification::DataSetSeed(training_, data_seed);
-  }
 
  private:
   v1::Training training_;

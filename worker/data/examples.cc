@@ -24,10 +24,6 @@ int64_t ExampleSource::LongestTraining(const v1::Training& training) const {
   return longest;
 }
 
-double ExampleSource::ExamplesOfStep(const v1::Training& training) const {
-  return training.batch_size();
-}
-
 std::string Examples::Symbol(int64_t token, bool is_target) const { return absl::StrCat(token); }
 
 absl::StatusOr<std::vector<int64_t>> GivenTokens(const v1::TokenSequence& input, int64_t symbols) {

@@ -119,7 +119,9 @@ class ExampleSource {
 
   // Tokens of the longest training sequence, and the mean number of examples in a step.
   virtual int64_t LongestTraining(const v1::Training& training) const;
-  virtual double ExamplesOfStep(const v1::Training& training) const;
+  virtual double ExamplesOfStep(const v1::Training& training) const {
+    return training.batch_size();
+  }
 };
 
 // Returns the tokens of `input`, each below `symbols`; INVALID_ARGUMENT for others and for numbers.

@@ -16,6 +16,7 @@ namespace {
 
 using tasks::examples::Example;
 using tasks::examples::ExampleSet;
+using tasks::examples::Find;
 using tasks::examples::Form;
 using tasks::examples::LengthGroup;
 using tasks::examples::Part;
@@ -35,19 +36,15 @@ struct Newest {
   std::shared_ptr<const ExampleSet> set ABSL_GUARDED_BY(mutex);
 };
 
-Newest& NewestSet() {
-  static auto& newest = *new Newest;
-  return newest;
-}
-
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<const ExampleSet>> LoadExamples(
     const catalogue::Parameters& parameters, tasks::TaskKind kind, const FetchFile& fetch) {
+  static auto& newest = *new Newest;
   const std::string key = SetKey(parameters, kind);
   {
-    const platform::MutexLock lock(NewestSet().mutex);
-    if (NewestSet().key == key) return NewestSet().set;
+    const platform::MutexLock lock(newest.mutex);
+    if (newest.key == key) return newest.set;
   }
   // Without the lock, because a download may take minutes.
   ASSIGN_OR_RETURN(const tasks::examples::Contents contents,
@@ -74,9 +71,9 @@ absl::StatusOr<std::shared_ptr<const ExampleSet>> LoadExamples(
     return absl::InvalidArgumentError(absl::StrCat(
         train.name, " differs from the specification's `contents`: submit the experiment again"));
   }
-  const platform::MutexLock lock(NewestSet().mutex);
-  NewestSet().key = key;
-  NewestSet().set = loaded.set;
+  const platform::MutexLock lock(newest.mutex);
+  newest.key = key;
+  newest.set = loaded.set;
   return loaded.set;
 }
 
@@ -113,28 +110,11 @@ FileExamples::FileExamples(std::shared_ptr<const ExampleSet> set, const v1::Trai
   pools_.emplace(largest, std::move(pool));
 }
 
-Targets FileExamples::targets() const {
-  return has_numbers() ? Targets::kNumbers : Targets::kClasses;
-}
-
-bool FileExamples::has_numbers() const { return set_->form == Form::kNumbers; }
-
-bool FileExamples::answers_in_place() const { return has_numbers() && set_->same_length; }
-
-int64_t FileExamples::input_columns() const { return has_numbers() ? 0 : set_->input_symbols + 1; }
-
-int64_t FileExamples::output_columns() const { return has_numbers() ? 1 : set_->target_symbols; }
-
-const LengthGroup* FileExamples::Group(const Part& part, int64_t n) const {
-  const auto found = part.find(static_cast<int32_t>(n));
-  return found == part.end() ? nullptr : &found->second;
-}
-
 int64_t FileExamples::InputTokens(int64_t n) const {
   std::optional<int64_t> shortest;
   for (const Part* part : {&set_->test, &set_->training}) {
     // Examples are sorted by input length.
-    if (const LengthGroup* group = Group(*part, n); group != nullptr) {
+    if (const LengthGroup* group = Find(*part, n); group != nullptr) {
       shortest = std::min<int64_t>(shortest.value_or(group->examples[0].inputs),
                                    group->examples[0].inputs);
     }
@@ -145,7 +125,7 @@ int64_t FileExamples::InputTokens(int64_t n) const {
 int64_t FileExamples::SequenceTokens(int64_t n) const {
   int64_t longest = 0;
   for (const Part* part : {&set_->test, &set_->training}) {
-    if (const LengthGroup* group = Group(*part, n); group != nullptr) {
+    if (const LengthGroup* group = Find(*part, n); group != nullptr) {
       longest = std::max(longest, answers_in_place() ? group->longest / 2 : group->longest);
     }
   }
@@ -156,10 +136,6 @@ std::string FileExamples::Symbol(int64_t token, bool is_target) const {
   const auto& vocabulary = is_target ? set_->target_vocabulary : set_->input_vocabulary;
   return vocabulary.empty() ? Examples::Symbol(token, is_target)
                             : vocabulary[static_cast<size_t>(token)];
-}
-
-absl::string_view FileExamples::separator() const {
-  return set_->form == Form::kCharacters ? "" : " ";
 }
 
 int64_t FileExamples::LongestTraining(const v1::Training& training) const {
@@ -174,7 +150,7 @@ int64_t FileExamples::LongestTraining(const v1::Training& training) const {
 std::vector<int64_t> FileExamples::Weights(const v1::LengthRange& lengths) const {
   std::vector<int64_t> weights;
   for (int64_t n = lengths.min(); n <= lengths.max(); ++n) {
-    const LengthGroup* group = Group(set_->training, n);
+    const LengthGroup* group = Find(set_->training, n);
     weights.push_back(group == nullptr ? 0 : static_cast<int64_t>(group->examples.size()));
   }
   return weights;
@@ -212,7 +188,7 @@ void FileExamples::Append(const Example& example, Batch& batch) const {
 }
 
 void FileExamples::AppendTraining(const SampleAddresses& addresses, int64_t n, Batch& batch) const {
-  const std::vector<Example>& examples = Group(set_->training, n)->examples;
+  const std::vector<Example>& examples = Find(set_->training, n)->examples;
   for (const uint32_t row : addresses.rows) {
     random::Stream stream(addresses.seed, addresses.purpose, addresses.step, row);
     Append(examples[stream.Below(static_cast<uint32_t>(examples.size()))], batch);
@@ -224,7 +200,7 @@ void FileExamples::AppendStep(const SampleAddresses& addresses, int64_t n,
   if (!MixesSizes()) return Examples::AppendStep(addresses, n, batches);
   // Any example of the step's length stands for its pool, so that a pool is as likely as its
   // examples are many.
-  const std::vector<Example>& of_length = Group(set_->training, n)->examples;
+  const std::vector<Example>& of_length = Find(set_->training, n)->examples;
   random::Stream schedule(addresses.schedule_seed, random::Purpose::kBatchOrder, addresses.step,
                           static_cast<uint32_t>(n));
   const Example& any = of_length[schedule.Below(static_cast<uint32_t>(of_length.size()))];
@@ -262,7 +238,7 @@ void FileExamples::AppendStep(const SampleAddresses& addresses, int64_t n,
 
 std::vector<const Example*> FileExamples::Chosen(int64_t n, int64_t asked, bool in_order) const {
   std::vector<const Example*> chosen;
-  const LengthGroup* group = Group(set_->test, n);
+  const LengthGroup* group = Find(set_->test, n);
   if (group == nullptr) return chosen;
   const auto count = static_cast<int64_t>(group->examples.size());
   const random::Permutation order(/*seed=*/0, random::Purpose::kExampleOrder,
@@ -275,11 +251,6 @@ std::vector<const Example*> FileExamples::Chosen(int64_t n, int64_t asked, bool 
     return std::tie(a->inputs, a->targets) < std::tie(b->inputs, b->targets);
   });
   return chosen;
-}
-
-int64_t FileExamples::EvaluationSequences(int64_t n, int64_t asked) const {
-  const LengthGroup* group = Group(set_->test, n);
-  return group == nullptr ? 0 : std::min(asked, static_cast<int64_t>(group->examples.size()));
 }
 
 int64_t FileExamples::RowsOfOneShape(int64_t n, int64_t asked, int64_t first) const {

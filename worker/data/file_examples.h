@@ -47,17 +47,19 @@ class FileExamples : public Examples {
   FileExamples(std::shared_ptr<const tasks::examples::ExampleSet> set,
                const v1::Training& training);
 
-  Targets targets() const override;
-  bool has_numbers() const override;
-  int64_t input_columns() const override;
-  int64_t output_columns() const override;
+  Targets targets() const override { return has_numbers() ? Targets::kNumbers : Targets::kClasses; }
+  bool has_numbers() const override { return set_->form == tasks::examples::Form::kNumbers; }
+  int64_t input_columns() const override { return has_numbers() ? 0 : set_->input_symbols + 1; }
+  int64_t output_columns() const override { return has_numbers() ? 1 : set_->target_symbols; }
   // Tokens of the shortest input: a lower bound for all examples of the length.
   int64_t InputTokens(int64_t n) const override;
   // Tokens of the longest example.
   int64_t SequenceTokens(int64_t n) const override;
   bool has_placeholders() const override { return !answers_in_place(); }
   std::string Symbol(int64_t token, bool is_target) const override;
-  absl::string_view separator() const override;
+  absl::string_view separator() const override {
+    return set_->form == tasks::examples::Form::kCharacters ? "" : " ";
+  }
   int64_t LongestTraining(const v1::Training& training) const override;
   // Examples of one size, which all examples of the length must have.
   void AppendTraining(const SampleAddresses& addresses, int64_t n, Batch& batch) const override;
@@ -65,7 +67,9 @@ class FileExamples : public Examples {
   void AppendStep(const SampleAddresses& addresses, int64_t n,
                   std::vector<Batch>& batches) const override;
   // The order of a length's test examples is the same for all trials.
-  int64_t EvaluationSequences(int64_t n, int64_t asked) const override;
+  int64_t EvaluationSequences(int64_t n, int64_t asked) const override {
+    return set_->TestExamples(n, asked);
+  }
   int64_t RowsOfOneShape(int64_t n, int64_t asked, int64_t first) const override;
   void AppendEvaluation(const EvaluationRows& rows, Batch& batch) const override;
   // Appends one empty token (or zero) per target value of examples with inputs of this size, unless
@@ -77,8 +81,7 @@ class FileExamples : public Examples {
 
  private:
   // Returns true if the outputs for numbers are read at the input's positions.
-  bool answers_in_place() const;
-  const tasks::examples::LengthGroup* Group(const tasks::examples::Part& part, int64_t n) const;
+  bool answers_in_place() const { return has_numbers() && set_->same_length; }
   // Returns the first `asked` test examples of `n`, grouped by shape unless `in_order`.
   std::vector<const tasks::examples::Example*> Chosen(int64_t n, int64_t asked,
                                                       bool in_order = false) const;

@@ -20,8 +20,7 @@ using ::testing::HasSubstr;
 // conditions; the validation puzzles have the third, the first and the third.
 class Echo : public tasks::PuzzleTask {
  public:
-  int64_t rows() const override { return 1; }
-  int64_t columns() const override { return 2; }
+  int64_t cells() const override { return 2; }
   int32_t token_values() const override { return 6; }
   int32_t classes() const override { return 4; }
   int64_t training_puzzles() const override { return 4; }

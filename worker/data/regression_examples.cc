@@ -110,23 +110,22 @@ class RegressionExamples final : public Examples {
 
   void Append(const tasks::Domain& domain, const SampleAddresses& addresses, Batch& batch) const {
     const auto tokens = static_cast<size_t>(task_->Rows(domain.n));
-    const size_t count = addresses.rows.size();
     const size_t old = batch.numbers.size();
-    batch.numbers.resize(old + count * tokens);
-    batch.number_targets.resize(old + count * tokens);
-    batch.mask.resize(old + count * tokens);
-    std::vector<int32_t> words(task_->vocabulary() > 0 ? tokens : 0);
-    for (size_t row = 0; row < count; ++row) {
-      const size_t first = old + row * tokens;
-      task_->Mask(domain.n, absl::MakeSpan(batch.mask).subspan(first, tokens));
-      tasks::SampleBatch(*task_, addresses.seed, addresses.purpose, addresses.step, domain,
-                         addresses.rows[row], 1,
-                         {.inputs = absl::MakeSpan(batch.numbers).subspan(first, tokens),
-                          .tokens = absl::MakeSpan(words),
-                          .targets = absl::MakeSpan(batch.number_targets).subspan(first, tokens)});
-      batch.tokens.insert(batch.tokens.end(), words.begin(), words.end());
+    const size_t count = addresses.rows.size() * tokens;
+    batch.numbers.resize(old + count);
+    batch.number_targets.resize(old + count);
+    std::vector<int32_t> words(task_->vocabulary() > 0 ? count : 0);
+    tasks::SampleRows(*task_, addresses.seed, addresses.purpose, addresses.step, domain,
+                      addresses.rows,
+                      {.inputs = absl::MakeSpan(batch.numbers).subspan(old),
+                       .tokens = absl::MakeSpan(words),
+                       .targets = absl::MakeSpan(batch.number_targets).subspan(old)});
+    batch.tokens.insert(batch.tokens.end(), words.begin(), words.end());
+    while (batch.mask.size() < old + count) {
+      batch.mask.resize(batch.mask.size() + tokens);
+      task_->Mask(domain.n, absl::MakeSpan(batch.mask).last(tokens));
     }
-    batch.rows += static_cast<int64_t>(count);
+    batch.rows += static_cast<int64_t>(addresses.rows.size());
     batch.tokens_per_row = static_cast<int64_t>(tokens);
     batch.outputs_per_row = static_cast<int64_t>(tokens);
   }

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "ATen/core/Tensor.h"
@@ -122,19 +121,27 @@ std::optional<std::vector<LengthScore>> Evaluator::Score(const models::Parameter
                                                          const ScoreOptions& options) const {
   const int64_t members = parameters.members();
   const int64_t sequences = examples_.EvaluationSequences(length, asked);
-  std::unique_ptr<Scorer> scorer =
-      CreateScorer(examples_, members, parameters.any().device(), options.each_sequence);
-  if (options.answers > 0) {
-    scorer = WithAnswers(std::move(scorer), examples_, members, length, options.answers);
-  }
-  auto scores = ScoreSource(parameters, length, sequences,
-                            EvaluationSource(length, asked, options, /*whole_numbers=*/false),
-                            keep_going, options.embedding_noise, *scorer);
+  const auto score = [&](bool whole_numbers, Scorer& scorer) {
+    const auto source = [&](int64_t first, int64_t most, Batch& batch) {
+      examples_.AppendEvaluation(
+          {.seed = SequenceSeed(options_.seed, options),
+           .n = length,
+           .asked = asked,
+           .first = first,
+           .count = std::min(most, examples_.RowsOfOneShape(length, asked, first)),
+           .whole_numbers = whole_numbers,
+           .validation = options.validation},
+          batch);
+    };
+    return ScoreSource(parameters, length, sequences, source, keep_going, options.embedding_noise,
+                       scorer);
+  };
+  auto scores =
+      score(/*whole_numbers=*/false,
+            *CreateScorer(examples_, members, parameters.any().device(), length, options));
   if (!scores.has_value() || !options.rounding) return scores;
-  const std::unique_ptr<Scorer> rounding = CreateRoundingScorer(examples_.rounding_unit(), members);
-  const auto rounded = ScoreSource(parameters, length, sequences,
-                                   EvaluationSource(length, asked, options, /*whole_numbers=*/true),
-                                   keep_going, options.embedding_noise, *rounding);
+  const auto rounded =
+      score(/*whole_numbers=*/true, *CreateRoundingScorer(examples_.rounding_unit(), members));
   if (!rounded.has_value()) return std::nullopt;
   for (size_t i = 0; i < scores->size(); ++i) {
     (*scores)[i].metrics["rounding_accuracy"] = (*rounded)[i].accuracy;
@@ -142,30 +149,12 @@ std::optional<std::vector<LengthScore>> Evaluator::Score(const models::Parameter
   return scores;
 }
 
-Evaluator::Source Evaluator::EvaluationSource(int64_t length, int64_t asked,
-                                              const ScoreOptions& options,
-                                              bool whole_numbers) const {
-  return
-      [this, length, asked, seed = SequenceSeed(options_.seed, options),
-       validation = options.validation, whole_numbers](int64_t first, int64_t most, Batch& batch) {
-        examples_.AppendEvaluation(
-            {.seed = seed,
-             .n = length,
-             .asked = asked,
-             .first = first,
-             .count = std::min(most, examples_.RowsOfOneShape(length, asked, first)),
-             .whole_numbers = whole_numbers,
-             .validation = validation},
-            batch);
-      };
-}
-
 std::optional<LengthScore> Evaluator::ScoreDataSet(const models::ParameterSet& parameters,
                                                    uint64_t data_seed, int64_t length,
                                                    int64_t count,
                                                    const std::function<bool()>& keep_going) const {
   const std::unique_ptr<Scorer> scorer =
-      CreateScorer(examples_, parameters.members(), parameters.any().device());
+      CreateScorer(examples_, parameters.members(), parameters.any().device(), length);
   auto scores = ScoreSource(
       parameters, length, count,
       [&](int64_t first, int64_t most, Batch& batch) {
@@ -218,8 +207,8 @@ v1::AttentionMap Evaluator::CaptureAttention(const models::ParameterSet& paramet
 
 v1::Answer Evaluator::Predict(const models::ParameterSet& parameters,
                               const data::GivenSequence& given) const {
-  const std::unique_ptr<Scorer> scorer = WithAnswers(
-      CreateScorer(examples_, 1, parameters.any().device()), examples_, 1, given.length, 1);
+  const std::unique_ptr<Scorer> scorer =
+      CreateScorer(examples_, 1, parameters.any().device(), given.length, {.answers = 1});
   const auto scores = ScoreSource(
       parameters, given.length, /*sequences=*/1,
       [&](int64_t, int64_t, Batch& batch) {

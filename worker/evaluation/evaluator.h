@@ -85,11 +85,6 @@ class Evaluator {
   // batch.
   using Source = std::function<void(int64_t first, int64_t most, data::Batch& batch)>;
 
-  // Source of evaluation sequences for Score, with whole instead of real numbers if
-  // `whole_numbers`.
-  Source EvaluationSource(int64_t length, int64_t asked, const ScoreOptions& options,
-                          bool whole_numbers) const;
-
   std::optional<std::vector<LengthScore>> ScoreSource(const models::ParameterSet& parameters,
                                                       int64_t length, int64_t sequences,
                                                       const Source& source,

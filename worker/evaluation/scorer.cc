@@ -19,14 +19,8 @@ namespace {
 
 using data::BatchTensors;
 
-double Share(double part, int64_t whole) {
-  return whole == 0 ? 0 : part / static_cast<double>(whole);
-}
-
-// Returns NaN for a share of nothing: no model is right or wrong there.
-double ShareOfCounted(int64_t right, int64_t counted) {
-  return counted == 0 ? std::numeric_limits<double>::quiet_NaN()
-                      : static_cast<double>(right) / static_cast<double>(counted);
+double Share(double part, int64_t whole, double of_nothing = 0) {
+  return whole == 0 ? of_nothing : part / static_cast<double>(whole);
 }
 
 // Returns row `row` of the matrices' horizontal concatenation.
@@ -72,12 +66,13 @@ class ClassScorer : public Scorer {
     const auto counted = counted_.item<int64_t>();
     std::vector<LengthScore> scores;
     for (int64_t member = 0; member < correct.size(0); ++member) {
-      scores.push_back(
-          {.accuracy = ShareOfCounted(correct.const_data_ptr<int64_t>()[member], counted),
-           .loss = Share(loss.const_data_ptr<double>()[member], outputs_),
-           .sequences = sequences_,
-           .each_accuracy = JoinedRow(each_accuracy_, member),
-           .each_loss = JoinedRow(each_loss_, member)});
+      const auto right = static_cast<double>(correct.const_data_ptr<int64_t>()[member]);
+      // If no output counts, no model is right or wrong.
+      scores.push_back({.accuracy = Share(right, counted, std::numeric_limits<double>::quiet_NaN()),
+                        .loss = Share(loss.const_data_ptr<double>()[member], outputs_),
+                        .sequences = sequences_,
+                        .each_accuracy = JoinedRow(each_accuracy_, member),
+                        .each_loss = JoinedRow(each_loss_, member)});
     }
     return scores;
   }
@@ -174,19 +169,17 @@ class NumberScorer : public Scorer {
   void AddSequence(const NumberSequence& sequence, Sums& sums) const {
     using tasks::numeric::Closeness;
     const auto all_close = [&sequence](Closeness closeness) {
-      return tasks::numeric::AllClose(sequence.numbers, sequence.targets, sequence.mask, closeness,
-                                      tasks::numeric::Tolerance());
+      return tasks::numeric::AllClose(sequence.numbers, sequence.targets, sequence.mask, closeness);
     };
     const double squared_error =
-        tasks::numeric::SquaredErrors(sequence.numbers, sequence.targets, sequence.mask).Mean();
+        tasks::numeric::MeanSquaredError(sequence.numbers, sequence.targets, sequence.mask);
     const bool is_close = rounding_unit_.has_value()
                               ? tasks::numeric::AllRoundToTarget(sequence.numbers, sequence.targets,
                                                                  sequence.mask, *rounding_unit_)
                               : all_close(Closeness::kSum);
     sums.squared_error += squared_error;
-    sums.percentage_error +=
-        tasks::numeric::AbsolutePercentageErrors(sequence.numbers, sequence.targets, sequence.mask)
-            .Mean();
+    sums.percentage_error += tasks::numeric::MeanAbsolutePercentageError(
+        sequence.numbers, sequence.targets, sequence.mask);
     sums.close += is_close;
     if (each_sequence_) {
       sums.each_accuracy.push_back(is_close ? 1 : 0);
@@ -254,8 +247,7 @@ class AnswerScorer : public Scorer {
   bool IsRight(const NumberSequence& sequence, size_t i) const {
     if (!is_number()) return sequence.numbers[i] == sequence.targets[i];
     return tasks::numeric::AllClose(sequence.numbers.subspan(i, 1), sequence.targets.subspan(i, 1),
-                                    sequence.mask.subspan(i, 1), tasks::numeric::Closeness::kSum,
-                                    tasks::numeric::Tolerance());
+                                    sequence.mask.subspan(i, 1), tasks::numeric::Closeness::kSum);
   }
 
   std::string Text(double output) const {
@@ -284,17 +276,18 @@ class AnswerScorer : public Scorer {
 
 }  // namespace
 
-std::unique_ptr<Scorer> WithAnswers(std::unique_ptr<Scorer> scorer, const data::Examples& examples,
-                                    int64_t members, int64_t length, int32_t answers) {
-  return std::make_unique<AnswerScorer>(std::move(scorer), examples, members, length, answers);
-}
-
 std::unique_ptr<Scorer> CreateScorer(const data::Examples& examples, int64_t members,
-                                     at::Device device, bool each_sequence) {
+                                     at::Device device, int64_t length,
+                                     const ScoreOptions& options) {
+  std::unique_ptr<Scorer> scorer;
   if (examples.targets() == data::Targets::kNumbers) {
-    return std::make_unique<NumberScorer>(members, each_sequence);
+    scorer = std::make_unique<NumberScorer>(members, options.each_sequence);
+  } else {
+    scorer = std::make_unique<ClassScorer>(members, device, options.each_sequence);
   }
-  return std::make_unique<ClassScorer>(members, device, each_sequence);
+  if (options.answers <= 0) return scorer;
+  return std::make_unique<AnswerScorer>(std::move(scorer), examples, members, length,
+                                        options.answers);
 }
 
 std::unique_ptr<Scorer> CreateRoundingScorer(double rounding_unit, int64_t members) {

@@ -27,13 +27,10 @@ class Scorer {
   virtual std::vector<LengthScore> Scores() const = 0;
 };
 
-// `each_sequence` fills LengthScore::each_accuracy and each_loss.
+// For `length`; fills what the options' each_sequence and answers ask for.
 std::unique_ptr<Scorer> CreateScorer(const data::Examples& examples, int64_t members,
-                                     at::Device device, bool each_sequence = false);
-
-// Adds LengthScore::answers to the scores of `scorer`, as many as ScoreOptions::answers says.
-std::unique_ptr<Scorer> WithAnswers(std::unique_ptr<Scorer> scorer, const data::Examples& examples,
-                                    int64_t members, int64_t length, int32_t answers);
+                                     at::Device device, int64_t length,
+                                     const ScoreOptions& options = {});
 
 // Scores sequences of whole numbers. Accuracy is the share of sequences whose outputs all round to
 // their targets.

@@ -21,7 +21,7 @@ std::unique_ptr<Scorer> Create(const std::string& task, int64_t members) {
   lengths.set_min(2);
   lengths.set_max(2);
   const auto examples = data::CreateExamples(tasks::CreateTask(task, {}).value(), lengths);
-  return CreateScorer(*examples, members, at::kCPU);
+  return CreateScorer(*examples, members, at::kCPU, /*length=*/1);
 }
 
 at::Tensor Mask(const std::vector<int64_t>& values, at::IntArrayRef shape) {

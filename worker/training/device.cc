@@ -249,8 +249,6 @@ bool IsLibraryMissing(const std::exception& exception) {
   return absl::StrContains(exception.what(), "cannot open shared object file");  // of dlopen
 }
 
-std::string FirstLine(const std::exception& exception) { return FirstLine(exception.what()); }
-
 std::string FirstLine(absl::string_view message) {
   const std::string line(message.substr(0, message.find('\n')));
   return line.empty() ? "an exception without a message" : line;

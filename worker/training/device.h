@@ -96,7 +96,6 @@ bool IsLibraryMissing(const std::exception& exception);
 
 // First line of the message. LibTorch appends pages of stack trace, and a module's error has lines
 // of its own.
-std::string FirstLine(const std::exception& exception);
 std::string FirstLine(absl::string_view message);
 
 }  // namespace lengthwise::worker::training

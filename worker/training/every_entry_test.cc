@@ -12,6 +12,7 @@
 #include "gtest/gtest.h"
 #include "models/networks/catalogue.h"
 #include "specification/resolve.h"
+#include "specification/training_data.h"
 #include "tasks/catalogue.h"
 #include "worker/training/blueprint.h"
 #include "worker/training/device.h"
@@ -141,7 +142,8 @@ class EveryEntryTest : public testing::TestWithParam<Pair> {};
 
 TEST_P(EveryEntryTest, LossFallsAndAResumedStepIsTheSame) {
   const Blueprint blueprint = BlueprintOf(GetParam());
-  ASSERT_TRUE(blueprint.source().Prepare(blueprint.batches.DataSetSeed(kDataSeed)).ok());
+  ASSERT_TRUE(
+      blueprint.source().Prepare(specification::DataSetSeed(blueprint.training, kDataSeed)).ok());
   const auto model = ModelOf(blueprint), resumed = ModelOf(blueprint);
   double first = 0, last = 0;
   for (int64_t step = 1; step <= kSteps; ++step) {

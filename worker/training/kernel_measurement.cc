@@ -333,7 +333,7 @@ std::vector<KernelDecision> MeasureKernels(const KernelProblem& problem, const D
       }
     } catch (const std::exception& error) {
       if (IsDeviceLost(error)) throw;
-      why = FirstLine(error);
+      why = FirstLine(error.what());
       out_of_memory = IsOutOfMemory(error);
     }
     return {.operation = operation,

@@ -12,6 +12,7 @@
 #include "models/python_network/python_network.h"
 #include "platform/status_macros.h"
 #include "random/stream.h"
+#include "specification/training_data.h"
 #include "tasks/data_set.h"
 #include "worker/data/text_positions.h"
 #include "worker/evaluation/evaluator.h"
@@ -52,7 +53,8 @@ class NetworkPackModel : public PackTraining {
                                  .batch_size = 1,
                                  .min_length = lengths.min(),
                                  .max_length = lengths.max()});
-    const uint64_t seed = blueprint().batches.DataSetSeed(DataSeeds({member, 1}).front());
+    const uint64_t seed =
+        specification::DataSetSeed(blueprint().training, DataSeeds({member, 1}).front());
     double accuracy = 0;
     for (int64_t n = lengths.min(); n <= lengths.max(); ++n) {
       const int64_t count = scored.ExamplesOfLength(n);

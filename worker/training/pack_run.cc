@@ -13,6 +13,7 @@
 #include "proto/digest.h"
 #include "proto/length_accuracies.h"
 #include "proto/outcome_reasons.h"
+#include "specification/training_data.h"
 #include "worker/data/trial_checkpoint.h"
 #include "worker/training/pace.h"
 
@@ -108,8 +109,8 @@ absl::StatusOr<bool> PackRun::Build() {
   std::vector<MemberSeeds> seeds;
   for (Member& member : members_) {
     const v1::TrialSpecification& specification = member.leased->specification();
-    if (const absl::Status prepared =
-            blueprint_.source().Prepare(blueprint_.batches.DataSetSeed(specification.data_seed()));
+    if (const absl::Status prepared = blueprint_.source().Prepare(
+            specification::DataSetSeed(blueprint_.training, specification.data_seed()));
         !prepared.ok()) {
       FailUnfinished(v1::Outcome::FAILED_PERMANENTLY, prepared.message());
       return false;
@@ -417,11 +418,6 @@ void PackRun::StopAtAccuracy(Member& member, const v1::LengthAccuracies& accurac
   }
 }
 
-bool PackRun::CanLeaveEvaluation(int64_t step) const {
-  const v1::Training& training = blueprint_.training;
-  return training.stop_at_accuracy() == 0 || IsDue(step, training.report_every_steps());
-}
-
 bool PackRun::IsWanted(MemberRange range, Directive& directive) {
   directive = Listen();
   bool wanted = false;
@@ -455,7 +451,10 @@ Directive PackRun::EvaluateInterval(int64_t step, const std::vector<int64_t>& me
     const auto start = Clock::now();
     const auto keep_going = [&] {
       if (IsWanted(range, directive)) return true;
-      return directive == Directive::kDrain && !CanLeaveEvaluation(step);
+      // A drain must wait for an evaluation that may end training: the step's point then belongs to
+      // the history, and its measurements are in no checkpoint.
+      return directive == Directive::kDrain && blueprint_.training.stop_at_accuracy() != 0 &&
+             !IsDue(step, blueprint_.training.report_every_steps());
     };
     auto results = evaluation_->Interval(range, keep_going);
     if (!results.has_value() && directive != Directive::kContinue) return directive;

@@ -38,7 +38,7 @@ namespace lengthwise::worker::training {
 // ended early at its step.
 //
 // A pack that drains interrupts an evaluation, which may take minutes. The checkpoint records that
-// the evaluation is due, and the resumed run begins with it. CanLeaveEvaluation names the
+// the evaluation is due, and the resumed run begins with it. EvaluateInterval names the
 // exception.
 //
 // Trials that only evaluate go from their checkpoints straight to the evaluation.
@@ -141,10 +141,6 @@ class PackRun {
                        double seconds);
   void AddPoint(Member& member);
   void StopAtAccuracy(Member& member, const v1::LengthAccuracies& accuracies);
-  // Returns true if a drain may interrupt the evaluation of `step`. It must finish one that may end
-  // training: the step's point then belongs to the history, and its measurements are in no
-  // checkpoint.
-  bool CanLeaveEvaluation(int64_t step) const;
   // Makes evaluations that an earlier attempt left undone.
   PackSession::Directive EvaluateDue();
   PackSession::Directive EvaluateInterval(int64_t step, const std::vector<int64_t>& members);

@@ -82,17 +82,17 @@ class LeaseRunner : public PackRunner {
       run.LogToUnfinished(v1::LogLine::ERROR, e.what());
       run.FailUnfinished(
           e.permanent() ? v1::Outcome::FAILED_PERMANENTLY : v1::Outcome::FAILED_TEMPORARILY,
-          training::FirstLine(e));
+          training::FirstLine(e.what()));
       return training::PackRun::End::kComplete;
     } catch (const std::exception& e) {
       // The trials' logs get the full text, to find the cause.
       run.LogToUnfinished(v1::LogLine::ERROR, e.what());
       if (training::IsDeviceLost(e)) return device_status_ = DeviceLost(e);
       if (training::IsLibraryMissing(e))
-        return absl::FailedPreconditionError(training::FirstLine(e));
+        return absl::FailedPreconditionError(training::FirstLine(e.what()));
       run.FailUnfinished(
           training::IsOutOfMemory(e) ? v1::Outcome::OUT_OF_MEMORY : v1::Outcome::FAILED_TEMPORARILY,
-          training::FirstLine(e));
+          training::FirstLine(e.what()));
       return training::PackRun::End::kComplete;
     }
   }
@@ -101,7 +101,7 @@ class LeaseRunner : public PackRunner {
   // server's limit of lost workers ends a trial whose kernels fault everywhere.
   absl::Status DeviceLost(const std::exception& e) const {
     return absl::UnavailableError(absl::StrCat(
-        "the GPU of this worker is lost to it: ", training::FirstLine(e),
+        "the GPU of this worker is lost to it: ", training::FirstLine(e.what()),
         mode_ == "plain"
             ? "; start the worker again, and if this repeats, look for the GPU's errors in the "
               "kernel's log (dmesg, lines with Xid)"

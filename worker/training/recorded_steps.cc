@@ -70,7 +70,7 @@ at::Tensor RecordedSteps::Run(const StepKey& key, const at::Tensor& block, const
     if (recording->graph == nullptr) return MakeAndRecord(*recording, block, work);
     return Verify(key, before, *recording, work);
   } catch (const std::exception& e) {
-    problem = FirstLine(e);
+    problem = FirstLine(e.what());
   }
   // Repeats the step without recordings. If they were not the cause, it fails again.
   GiveUp(problem);
@@ -115,7 +115,7 @@ at::Tensor RecordedSteps::MakeAndRecord(Recording& recording, const at::Tensor& 
       recording.graph = std::move(graph);
       return measured;
     } catch (const std::exception& e) {
-      problem = FirstLine(e);
+      problem = FirstLine(e.what());
     }
     // The allocator cannot free cached memory by itself while recording.
     if (attempt == 1) graphs_->FreeUnusedMemory();

@@ -17,15 +17,12 @@ void TrialReporter::AddPoint(const Point& point, TimePoint now) {
   waiting_.add_gradient_norms(point.gradient_norm);
   waiting_.add_lengths(point.length);
   waiting_.add_mean_losses(point.mean_loss);
-  if (waiting_.steps_size() >= kPointsPerEvent) {
-    SendPoints();
-    last_sent_ = now;
-  }
   Tick(now);
 }
 
 void TrialReporter::Tick(TimePoint now) {
-  if (waiting_.steps_size() == 0 || now - last_sent_ < kLongestWait) return;
+  const bool is_full = waiting_.steps_size() >= kPointsPerEvent;
+  if (waiting_.steps_size() == 0 || (!is_full && now - last_sent_ < kLongestWait)) return;
   SendPoints();
   last_sent_ = now;
 }
