@@ -305,7 +305,7 @@ def stars(raw: Sequence[Row], cells: Sequence[Cell]) -> str:
     rest = f" {missing} more would take about {missing * STAR_HOURS:.1f} hours of one core (`missing.sh stars`)."
     return (
         f"{len(losses)} such runs of cumulative sums had errors of {', '.join(told[:-1])} and {told[-1]}; in brackets, the print. It is"
-        f" within the range of these runs at {' and '.join(inside) or 'no scale'}.{rest if missing > 0 else ''}"
+        f" within the range of these runs at {', '.join(inside) or 'no scale'}.{rest if missing > 0 else ''}"
     )
 
 
