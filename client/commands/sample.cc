@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -48,13 +49,17 @@ catalogue::ParameterValue ParseValue(const std::string& text) {
   return text;
 }
 
-// Prints a sample as a line of json or csv, or adds it to the table.
-void Print(Program& program, const std::vector<std::string>& cells,
-           const nlohmann::ordered_json& json, Table& table) {
-  if (program.output_is_table()) {
-    table.AddRow({cells.begin(), cells.end()});
+// Prints a sample as a line of json or csv, or adds it to the table. Calls only the function that
+// the output needs.
+void Print(Program& program, absl::FunctionRef<std::vector<std::string>()> cells,
+           absl::FunctionRef<nlohmann::ordered_json()> json, Table& table) {
+  if (program.output == "json") {
+    program.out() << json().dump() << "\n";
+  } else if (program.output == "csv") {
+    program.out() << absl::StrJoin(cells(), ",") << "\n";
   } else {
-    program.out() << (program.output == "json" ? json.dump() : absl::StrJoin(cells, ",")) << "\n";
+    const std::vector<std::string> row = cells();
+    table.AddRow({row.begin(), row.end()});
   }
 }
 
@@ -71,10 +76,15 @@ absl::StatusOr<int> SamplePuzzles(Program& program, const SampleOptions& options
     const std::vector<int32_t> tokens(first, first + static_cast<std::ptrdiff_t>(task.cells()));
     const int32_t answer = puzzles.classes[static_cast<size_t>(i)];
     const auto condition = static_cast<size_t>(puzzles.conditions[static_cast<size_t>(i)]);
-    Print(program,
-          {task.Format(tokens), absl::StrCat(answer + 1),
-           program.output_is_table() ? task.conditions()[condition] : absl::StrCat(condition + 1)},
-          {{"input", tokens}, {"target", {answer}}, {"condition", condition + 1}}, table);
+    const auto cells = [&]() -> std::vector<std::string> {
+      return {
+          task.Format(tokens), absl::StrCat(answer + 1),
+          program.output_is_table() ? task.conditions()[condition] : absl::StrCat(condition + 1)};
+    };
+    const auto json = [&]() -> nlohmann::ordered_json {
+      return {{"input", tokens}, {"target", {answer}}, {"condition", condition + 1}};
+    };
+    Print(program, cells, json, table);
   }
   if (program.output_is_table()) program.Write(table);
   return kSuccess;
@@ -112,8 +122,11 @@ absl::StatusOr<int> SampleNumbers(Program& program, const SampleOptions& options
     }
     const std::string input =
         tokens.empty() ? text(inputs, " ") : tasks::numeric::RelationalText(inputs, tokens);
-    Print(program, {input, text(counted, " ")},
-          {{"input", inputs}, {"target", targets}, {"mask", mask}}, table);
+    const auto cells = [&]() -> std::vector<std::string> { return {input, text(counted, " ")}; };
+    const auto json = [&]() -> nlohmann::ordered_json {
+      return {{"input", inputs}, {"target", targets}, {"mask", mask}};
+    };
+    Print(program, cells, json, table);
   }
   if (program.output_is_table()) {
     program.Write(table);
@@ -139,12 +152,14 @@ absl::StatusOr<int> SampleText(Program& program, const SampleOptions& options,
     const tasks::TextExample example = task.Sample(options.length, /*augmented=*/true, stream);
     const std::string prompt = task.Format(example.Prompt());
     const std::string answer = task.Format(example.Answer());
-    Print(program, {prompt, answer},
-          {{"input", example.Prompt()},
-           {"target", example.Answer()},
-           {"prompt", prompt},
-           {"answer", answer}},
-          table);
+    const auto cells = [&]() -> std::vector<std::string> { return {prompt, answer}; };
+    const auto json = [&]() -> nlohmann::ordered_json {
+      return {{"input", example.Prompt()},
+              {"target", example.Answer()},
+              {"prompt", prompt},
+              {"answer", answer}};
+    };
+    Print(program, cells, json, table);
   }
   if (program.output_is_table()) program.Write(table);
   return kSuccess;
@@ -293,10 +308,14 @@ absl::StatusOr<int> Sample(Program& program, const SampleOptions& options) {
     transduction->Sample(options.length, stream, absl::MakeSpan(input), absl::MakeSpan(target));
     transduction->Mask(target, absl::MakeSpan(mask));
     for (const uint8_t counts : mask) all_count = all_count && counts == 1;
-    Print(program,
-          {absl::StrJoin(input, " "), absl::StrJoin(target, " "),
-           absl::StrJoin(std::vector<int>(mask.begin(), mask.end()), " ")},
-          {{"input", input}, {"target", target}, {"mask", mask}}, table);
+    const auto cells = [&]() -> std::vector<std::string> {
+      return {absl::StrJoin(input, " "), absl::StrJoin(target, " "),
+              absl::StrJoin(std::vector<int>(mask.begin(), mask.end()), " ")};
+    };
+    const auto json = [&]() -> nlohmann::ordered_json {
+      return {{"input", input}, {"target", target}, {"mask", mask}};
+    };
+    Print(program, cells, json, table);
   }
   if (!program.output_is_table()) return kSuccess;
   // A column in which every value is 1 is left out.
