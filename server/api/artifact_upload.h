@@ -88,8 +88,9 @@ class Upload final : public TransferStream<Upload<Request>, grpc::ServerReadReac
   absl::Status TakeMessage() {
     const auto size = static_cast<int64_t>(request_.data().size());
     if (request_.has_header()) {
-      if (writer_ != nullptr)
+      if (writer_ != nullptr) {
         return rpc::InvalidField("header", "comes twice; accepted: first only");
+      }
       ASSIGN_OR_RETURN(writer_, open_(request_.header()));
       expected_bytes_ = request_.header().size_bytes();
       if (size == 0) return absl::OkStatus();
