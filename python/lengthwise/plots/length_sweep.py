@@ -137,7 +137,11 @@ def _of_encodings(experiments: Sequence[PlottedExperiment], groups: Sequence[Tri
     best_ones: list[Series] = []
     networks, kinds = {network for _, network, _, _ in lines}, {kind for _, _, kind, _ in lines}
     for number, ((_, network, kind, _), group, measures) in enumerate(drawn):
-        name = ", ".join([panels.task_title(group), *[network] * (len(networks) > 1), *[kind] * (len(kinds) > 1)])
+        name = panels.task_title(group)
+        if len(networks) > 1:
+            name += f", {network}"
+        if len(kinds) > 1:
+            name += f", {kind}"
         if len(experiments) > 1:
             name = f"{group.experiment.name}: {name}"
         points = [(value, measure) for value, found in measures.items() for measure in found]
@@ -197,10 +201,10 @@ def _of_training(
                 if label(group.task) != label(task.task):
                     continue
                 # Without the experiment, which is what is swept.
-                parts = [label(group.network)] * (len(networks) > 1)
-                if len(encodings) > 1 or not parts:
-                    parts.append(catalogue.encoding_title(group.encoding))
-                name = ", ".join(parts)
+                name = catalogue.encoding_title(group.encoding)
+                if len(networks) > 1:
+                    network = label(group.network)
+                    name = f"{network}, {name}" if len(encodings) > 1 else network
                 for trial in group.trials if parameter == "learning_rate" else group.at_best_rate():
                     measure = _measure(group, trial, split, is_loss, options.length)
                     if measure is not None:

@@ -118,7 +118,7 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options, clock: _
                 # single trial's is shown as it was, so that a sudden transition is.
                 # Without --smooth, an odd number of points, about a tenth.
                 points = len(of_trials[trial]) if options.seeds != "all" else 1
-                window = (options.smooth or (points // 10 if points >= 10 else 1)) | 1
+                window = (options.smooth or points // 10) | 1
                 widest = max(widest, window)
                 curves.append(_running_mean(of_trials[trial], window))
             if not curves:
