@@ -3,6 +3,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "specification/expand.h"
+#include "specification/resolve.h"
 
 namespace lengthwise::specification {
 namespace {
