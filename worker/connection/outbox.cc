@@ -143,7 +143,7 @@ bool Outbox::TakeWork(bool with_artifacts, Work& work, std::optional<Spool::Reco
   for (size_t i = 0; i < trials_.size(); ++i) {
     const size_t index = (turn_ + i) % trials_.size();
     Trial& trial = trials_[index];
-    if (trial.awaits_artifact || trial.sent == trial.items.size()) continue;
+    if (trial.awaits_answer || trial.sent == trial.items.size()) continue;
     if (trial.items[trial.sent].is_block()) {
       if (!UnpackBlock(static_cast<int64_t>(index)) || trial.items.empty()) continue;
     }
@@ -158,7 +158,14 @@ bool Outbox::TakeWork(bool with_artifacts, Work& work, std::optional<Spool::Reco
                     .bytes = item.artifact};
       spooled = item.spooled;
     } else {
-      work = TakeBatch(with_artifacts);
+      v1::StreamEventsRequest batch = TakeBatch(with_artifacts);
+      // The server stores artifacts beside the stream, where later batches would overtake this one.
+      if (!batch.artifacts().empty()) {
+        for (const v1::Event& event : batch.events()) {
+          trials_[index_by_name_.at(event.trial())].awaits_answer = true;
+        }
+      }
+      work = std::move(batch);
     }
     return true;
   }
@@ -174,7 +181,7 @@ v1::StreamEventsRequest Outbox::TakeBatch(bool with_artifacts) {
   const size_t most_trials = after_break_ ? 1 : trials_.size();
   for (size_t i = 0; i < most_trials; ++i, ++turn_) {
     Trial& trial = trials_[turn_ % trials_.size()];
-    if (trial.awaits_artifact) continue;
+    if (trial.awaits_answer) continue;
     const size_t first = trial.sent;
     while (trial.sent < trial.items.size()) {
       Item& item = trial.items[trial.sent];
@@ -197,7 +204,7 @@ v1::StreamEventsRequest Outbox::TakeBatch(bool with_artifacts) {
         if (!std::exchange(item.was_sent, true)) {
           (*batch.mutable_artifacts())[event.checkpoint().sha256()] = *item.artifact;
         }
-        trial.awaits_artifact = true;
+        trial.awaits_answer = true;
       }
       ++trial.sent;
     }
@@ -303,10 +310,7 @@ void Outbox::AcknowledgeTrial(const v1::StreamEventsResponse& response) {
     default:
       break;
   }
-  const auto sent_end = trial.items.begin() + static_cast<ptrdiff_t>(trial.sent);
-  trial.awaits_artifact =
-      trial.awaits_artifact && std::any_of(trial.items.begin(), sent_end,
-                                           [](const Item& item) { return item.is_checkpoint; });
+  trial.awaits_answer = trial.awaits_answer && trial.sent > 0;
 }
 
 bool Outbox::MakeUploads(Trial& trial) {
@@ -343,7 +347,7 @@ void Outbox::Resend() {
   MutexLock lock(mutex_);
   for (Trial& trial : trials_) {
     trial.sent = 0;
-    trial.awaits_artifact = false;
+    trial.awaits_answer = false;
   }
   after_break_ = true;
 }

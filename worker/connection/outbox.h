@@ -163,7 +163,7 @@ class Outbox {
     int64_t acknowledged = 0;  // the first of `items` has the next number
     // Number of sent items, from the front of `items`. None of them is a block.
     size_t sent = 0;
-    bool awaits_artifact = false;  // one of the `sent` is a checkpoint
+    bool awaits_answer = false;  // has no further batch before all `sent` are acknowledged
     std::deque<Item> items;
     LogBudget log;
     bool has_outcome = false;  // put

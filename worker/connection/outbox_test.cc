@@ -219,6 +219,22 @@ TEST(Outbox, SmallArtifactTravelsWithItsEvent) {
   EXPECT_TRUE(later.artifacts().empty());
 }
 
+// They would arrive before those that wait for the artifact, and the server would see a gap.
+TEST(Outbox, NoEventOvertakesABatchWithAnotherTrialsArtifact) {
+  Outbox outbox(LeaseOfTrials(2), {});
+  outbox.Put(0, LogEvent("early"));
+  EXPECT_THAT(Sequences(NextBatch(outbox, kWithArtifacts)), ElementsAre(1));
+  outbox.Put(0, LogEvent("beside an artifact"));
+  outbox.PutCheckpoint(1, 100, "bytes");
+  EXPECT_EQ(NextBatch(outbox, kWithArtifacts).events_size(), 2);
+  outbox.Put(0, LogEvent("late"));
+  EXPECT_THAT(Sequences(NextBatch(outbox, kWithArtifacts)), IsEmpty());
+  outbox.Acknowledge(Answer(0, 1));
+  EXPECT_THAT(Sequences(NextBatch(outbox, kWithArtifacts)), IsEmpty());
+  outbox.Acknowledge(Answer(0, 2));
+  EXPECT_THAT(Sequences(NextBatch(outbox, kWithArtifacts)), ElementsAre(3));
+}
+
 TEST(Outbox, ArtifactThatDoesNotFitABatchIsUploaded) {
   Outbox outbox(LeaseOfTrials(1), {.max_batch_bytes = 1000});
   outbox.PutCheckpoint(0, 100, std::string(1000, 'b'));
