@@ -122,12 +122,23 @@ TEST_F(PrivateSocketTest, DirectoryThatAnotherUserMadeIsRefused) {
   EXPECT_THAT(PrivateSocketPath("a").value(), StartsWith(Own("/tmp")));
 }
 
+// It is deleted at logout.
+TEST_F(PrivateSocketTest, RuntimeDirectoryIsLast) {
+  setenv("XDG_RUNTIME_DIR", (place_ + "/run").c_str(), 1);
+  std::filesystem::create_directory(place_ + "/run");
+  EXPECT_EQ(PrivateSocketPath("a").value(), Own(place_) + "/a");
+  unsetenv("TMPDIR");
+  EXPECT_EQ(PrivateSocketPath("private_socket_test").value(), Own("/tmp") + "/private_socket_test");
+}
+
 TEST_F(PrivateSocketTest, WithoutAPlaceEachHasItsReason) {
+  setenv("XDG_RUNTIME_DIR", "/run/user/1", 1);
   const std::string name(120, 'n');
   EXPECT_THAT(
       std::string(PrivateSocketPath(name).status().message()),
       testing::AllOf(StartsWith("there is no place for the server's socket: " + place_),
-                     HasSubstr("; /tmp/lengthwise-"), HasSubstr(" is longer than 107 bytes"),
+                     HasSubstr("; /tmp/lengthwise-"), HasSubstr("; /run/user/1/lengthwise-"),
+                     HasSubstr(" is longer than 107 bytes"),
                      HasSubstr("set TMPDIR to a directory of your own on a local disk")));
 }
 
