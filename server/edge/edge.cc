@@ -370,12 +370,17 @@ void Edge::Run() {
       if (Connection* const connection = Find(id); connection != nullptr) Relay(*connection);
     }
     now = SteadyNow();
-    while (!timers_.empty() && timers_.begin()->first <= now) {
-      // A connection that ends takes its timer with it.
-      Connection& connection = *connections_.at(timers_.begin()->second);
-      SetTimer(connection, absl::InfiniteFuture());
-      const bool is_closing = connection.state == Connection::State::kClosing;
-      is_closing ? Destroy(connection) : Relay(connection);
+    std::vector<uint64_t> due;
+    for (auto timer = timers_.begin(); timer != timers_.end() && timer->first <= now; ++timer) {
+      due.push_back(timer->second);
+    }
+    for (const uint64_t id : due) {
+      // An earlier one may have destroyed the connection or set its timer anew.
+      Connection* const connection = Find(id);
+      if (connection == nullptr || connection->timer > now) continue;
+      SetTimer(*connection, absl::InfiniteFuture());
+      const bool is_closing = connection->state == Connection::State::kClosing;
+      is_closing ? Destroy(*connection) : Relay(*connection);
     }
     if (recheck_at_ <= now) {
       recheck_at_ = now + options_.recheck_interval;
@@ -794,7 +799,11 @@ void Edge::Watch(Connection& connection) {
       if (connection.to_client.size() < kMostPending) inner |= EPOLLIN;
       if (!connection.to_server.empty()) inner |= EPOLLOUT;
     }
-    if (connection.state == State::kRelaying) SetTimer(connection, connection.guard.retry_at());
+    // A connection that may not take a frame now is relayed once it may.
+    if (connection.state == State::kRelaying) {
+      SetTimer(connection,
+               connection.may_take() ? connection.guard.retry_at() : absl::InfiniteFuture());
+    }
   }
   const auto set = [this](int descriptor, uint32_t& now, uint32_t wanted, uint64_t what) {
     // epoll reports a hang-up even for a descriptor watched for no events, which would make this

