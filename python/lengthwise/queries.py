@@ -68,6 +68,10 @@ def unended_trials(counts: experiment_service_pb2.TrialCounts) -> int:
     return counts.queued + counts.running
 
 
+def ended_trials(counts: experiment_service_pb2.TrialCounts) -> int:
+    return counts.succeeded + counts.failed + counts.cancelled
+
+
 def rank(score: float, loss: float, rate: float = 0) -> Rank:
     """By the rule of Evaluation.select: the highest score, then the lowest loss, then the lowest learning rate."""
     return score, -math.inf if math.isnan(loss) else -loss, -rate

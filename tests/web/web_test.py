@@ -1,5 +1,6 @@
 """`lengthwise web` in a browser, with a real server and a worker whose numbers are known."""
 import asyncio
+import collections
 import contextlib
 import csv
 import hashlib
@@ -20,7 +21,7 @@ import urllib.parse
 import chromium
 import service
 from lengthwise._proto import event_pb2, experiment_service_pb2, fleet_service_pb2, worker_service_pb2
-from lengthwise.connection import is_loopback_host
+from lengthwise.connection import Connection, is_loopback_host, resolve
 from lengthwise.web import access
 from lengthwise.web.live import Feed, Feeds
 from lengthwise.web.pages import Site, best_unseen_accuracy, read_chart_files, refresh_pause
@@ -801,6 +802,39 @@ class FeedsTest(unittest.TestCase):
         asked = [(one.name, one.log_only, one.start_position) for one in log.requests]
         self.assertEqual(asked, [("experiments/e-1/trials/first", True, 0), ("experiments/e-1", False, 7)])
         self.assertTrue(log.cancelled.is_set())
+
+
+class TrialsTest(unittest.TestCase):
+    """The list of trials, of which the page reads again what has changed."""
+
+    def test_changes_that_no_page_saw_are_shown(self):
+        server = service.Server()
+        self.addCleanup(server.kill)
+        client = lengthwise.Client(server.address)
+        self.addCleanup(client.close)
+        experiment = client.submit(specification("unseen"))
+        name = f"experiments/{experiment.id}"
+
+        async def look(site: Site) -> collections.Counter:
+            feed = site.feeds.experiment(name)
+            await feed.ready()
+            return collections.Counter(event_pb2.TrialState.Name(trial.state) for trial in await asyncio.to_thread(site.trials, feed))
+
+        async def watch() -> None:
+            site = Site(Source(lambda: Connection(resolve({"server": server.address}), timeout=DEADLINE)))
+            try:
+                trials = (await look(site))["QUEUED"]
+                self.assertGreater(trials, 0)
+                # Its feed ended meanwhile, as after a minute without a page.
+                site.feeds._experiments.pop(name).stop()
+                await asyncio.to_thread(experiment.cancel)
+                self.assertEqual(await look(site), {"CANCELLED": trials})
+                added = await asyncio.to_thread(lambda: experiment.extend(seeds=[77]))
+                self.assertEqual(await look(site), {"CANCELLED": trials, "QUEUED": added})
+            finally:
+                site.stop()
+
+        asyncio.run(watch())
 
 
 class RefreshTest(unittest.TestCase):

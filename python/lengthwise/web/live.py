@@ -140,6 +140,8 @@ class ExperimentFeed(Feed):
         self._changes = _Changes()
         self.position = 0
         self.changed_trials: set[str] = set()
+        # As they were when `changed_trials` was taken; none before the feed notices changes.
+        self.trials: list[experiment_service_pb2.Trial] = []
         self.experiment = experiment_service_pb2.Experiment()
         self.progress: dict[str, event_pb2.TrialProgress] = {}
         self._fresh_progress = False
@@ -155,6 +157,9 @@ class ExperimentFeed(Feed):
         """Waits until everything that comes from now on is noticed, or a second if the server does not answer."""
         if not self._ready.is_set():
             await asyncio.to_thread(self._ready.wait, 1.0)
+
+    def is_ready(self) -> bool:
+        return self._ready.is_set()
 
     def stop(self) -> None:
         super().stop()
@@ -267,8 +272,7 @@ class ExperimentFeed(Feed):
     def overall(self) -> list[float | None]:
         """The share of all training that is done, and the seconds left as `lengthwise watch` estimates them."""
         counts, steps = self.experiment.trials, self.experiment.specification.training.steps
-        ended = counts.succeeded + counts.failed + counts.cancelled
-        unended = queries.unended_trials(counts)
+        ended, unended = queries.ended_trials(counts), queries.unended_trials(counts)
         with self._lock:
             running = list(self.progress.values())
         done = sum(steps if one.phase == event_pb2.TrialProgress.EVALUATING else min(one.done, steps) for one in running)

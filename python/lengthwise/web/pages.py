@@ -203,7 +203,6 @@ class Site:
         self._stopped = asyncio.Event()
         # By address.
         self._answers: dict[str, _Answer] = {}
-        self._trials: dict[str, list[Trial]] = {}
         self._trials_lock = threading.Lock()
         # By experiment and its number of succeeded trials.
         self._best: dict[tuple[str, int], float | None] = {}
@@ -262,15 +261,23 @@ class Site:
         """In grid order, as they are now. Reads only those that changed since the last call."""
         connection = self.source.connection
         with self._trials_lock:
-            known = {trial.name: trial for trial in self._trials.pop(feed.name, [])}
+            is_noticed = feed.is_ready()
+            known = {trial.name: trial for trial in feed.trials}
             changed = feed.take_changed_trials()
             if feed.fault or len(changed) > _MOST_SINGLE_READS or not changed <= known.keys():
                 known = {}
+            if known:
+                counts = names.get_experiment(connection, feed.name).trials
+                # `extend` adds trials, which the log names once they run.
+                if len(known) != queries.ended_trials(counts) + queries.unended_trials(counts):
+                    known = {}
+            feed.trials = []
             for name in changed if known else ():
                 request = experiment_service_pb2.GetTrialRequest(name=name)
                 known[name] = connection.call(request, experiment_service_pb2.Trial)
             found = list(known.values()) or names.list_trials(connection, feed.name)
-            self._trials[feed.name] = found
+            if is_noticed:
+                feed.trials = found
             return found
 
     def best(self, experiment: experiment_service_pb2.Experiment) -> float | None:
