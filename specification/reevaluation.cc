@@ -35,7 +35,8 @@ v1::Evaluation Changed(v1::Evaluation evaluation, v1::Evaluation changes) {
   evaluation.clear_answers();
   evaluation.clear_embedding_noise();
   evaluation.clear_training_examples();
-  if (changes.has_validation()) evaluation.clear_validation();
+  // It chooses between trials, and its lengths may exceed those that are evaluated now.
+  evaluation.clear_validation();
   if (changes.has_projection()) {
     Replace(*changes.mutable_projection(), *evaluation.mutable_projection());
     changes.clear_projection();

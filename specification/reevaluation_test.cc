@@ -83,6 +83,19 @@ TEST_F(ReevaluationTest, NoChangesKeepTheTrialsEvaluation) {
   EXPECT_EQ(grid->trials[0].pack->specification.evaluation().DebugString(), expected.DebugString());
 }
 
+// Sequences that chose it may be longer than those that are asked for now.
+TEST_F(ReevaluationTest, ValidationIsNotRepeated) {
+  v1::Validation& own = *source_.mutable_evaluation()->mutable_validation();
+  own.add_lengths(20);
+  v1::Evaluation changes;
+  changes.add_lengths(3);
+  const absl::StatusOr<Grid> grid = Reevaluate(changes);
+  ASSERT_TRUE(grid.ok()) << grid.status();
+  EXPECT_FALSE(grid->trials[0].pack->specification.evaluation().has_validation());
+  changes.mutable_validation()->add_lengths(5);
+  EXPECT_TRUE(Reevaluate(changes)->trials[0].pack->specification.evaluation().has_validation());
+}
+
 TEST_F(ReevaluationTest, ProjectionKeepsUnsetFields) {
   v1::ProjectionSettings& own = *source_.mutable_evaluation()->mutable_projection();
   own.set_fitted_length(6);
