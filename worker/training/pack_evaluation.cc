@@ -184,8 +184,8 @@ bool PackEvaluation::EvaluateDataSets(MemberRange range, const KeepGoing& keep_g
   return true;
 }
 
-void PackEvaluation::Emit(int64_t member, int64_t step, Final result,
-                          TrialReporter& reporter) const {
+bool PackEvaluation::Emit(int64_t member, int64_t step, Final result, TrialReporter& reporter,
+                          const KeepGoing& keep_going) const {
   const Recipient to = {member, step, reporter};
   to.Send(&v1::Event::mutable_length_accuracies, std::move(result.accuracies));
   for (v1::SequenceScores& scores : result.sequence_scores) {
@@ -204,8 +204,11 @@ void PackEvaluation::Emit(int64_t member, int64_t step, Final result,
   for (v1::Answer& answer : result.answers) {
     to.Send(&v1::Event::mutable_answer, std::move(answer));
   }
-  EmitAttention(to);
+  if (!EmitAttention(to, keep_going)) return false;
+  if (blueprint_.evaluation.projection().lengths().empty()) return true;
+  if (!keep_going()) return false;
   EmitProjections(to);
+  return true;
 }
 
 void PackEvaluation::Recipient::Warn(absl::string_view text) const {
@@ -233,7 +236,7 @@ void PackEvaluation::EmitMap(const Recipient& to, v1::AttentionMap map) {
   }
 }
 
-void PackEvaluation::EmitAttention(const Recipient& to) const {
+bool PackEvaluation::EmitAttention(const Recipient& to, const KeepGoing& keep_going) const {
   for (const int32_t length : blueprint_.evaluation.attention_lengths()) {
     const int64_t bytes = LayerBytes(blueprint_, blueprint_.source().SequenceTokens(length));
     if (!to.Fits(bytes, absl::StrCat("no attention map at length ", length, ": for one layer"))) {
@@ -243,12 +246,15 @@ void PackEvaluation::EmitAttention(const Recipient& to) const {
     const int64_t sequences = blueprint_.source().EvaluationSequences(
         length, std::max(1, blueprint_.evaluation.attention_sequences()));
     for (int64_t sequence = 0; sequence < sequences; ++sequence) {
+      if (!keep_going()) return false;
       EmitMap(to, model_.CaptureAttention(to.member, length, sequence));
     }
   }
   for (int number = 1; number <= blueprint_.evaluation.attention_inputs_size(); ++number) {
+    if (!keep_going()) return false;
     EmitOfInput(to, number);
   }
+  return true;
 }
 
 void PackEvaluation::EmitOfInput(const Recipient& to, int32_t number) const {
@@ -277,7 +283,6 @@ void PackEvaluation::EmitOfInput(const Recipient& to, int32_t number) const {
 
 void PackEvaluation::EmitProjections(const Recipient& to) const {
   const v1::ProjectionSettings& settings = blueprint_.evaluation.projection();
-  if (settings.lengths().empty()) return;
   const auto fits = [&](absl::string_view what, int32_t length) {
     return to.Fits(ProjectionBytes(blueprint_, length), absl::StrCat(what, " length ", length, ":"),
                    kAskForFewer);

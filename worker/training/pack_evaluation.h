@@ -47,8 +47,10 @@ class PackEvaluation {
                                             const Progress& progress) const;
 
   // Sends the member's results, then computes and sends its attention maps and projections. Events
-  // above the size limit are omitted with a warning in the trial's log.
-  void Emit(int64_t member, int64_t step, Final result, TrialReporter& reporter) const;
+  // above the size limit are omitted with a warning in the trial's log. Calls `keep_going` before
+  // each map and before the projections; returns false if it returned false.
+  bool Emit(int64_t member, int64_t step, Final result, TrialReporter& reporter,
+            const KeepGoing& keep_going) const;
 
  private:
   // The recipient of a member's events.
@@ -73,7 +75,7 @@ class PackEvaluation {
                           std::vector<Final>& results) const;
   bool EvaluateDataSets(MemberRange range, const KeepGoing& keep_going,
                         std::vector<Final>& results) const;
-  void EmitAttention(const Recipient& to) const;
+  bool EmitAttention(const Recipient& to, const KeepGoing& keep_going) const;
   // Emits answer and maps of the evaluation's attention_inputs entry `number`, counted from 1.
   void EmitOfInput(const Recipient& to, int32_t number) const;
   // Sends the map in as few events as possible.

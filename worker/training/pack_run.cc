@@ -498,12 +498,13 @@ Directive PackRun::EvaluateFinally(MemberRange range) {
     evaluated.evaluation_seconds += seconds;
     PackEvaluation::Final& result = (*results)[static_cast<size_t>(i)];
     result.accuracies.set_training_seconds(evaluated.time.seconds());
-    Conclude(range.first + i, std::move(result));
+    directive = Conclude(range.first + i, std::move(result));
+    if (directive != Directive::kContinue) return directive;
   }
   return Directive::kContinue;
 }
 
-void PackRun::Conclude(int64_t index, PackEvaluation::Final result) {
+Directive PackRun::Conclude(int64_t index, PackEvaluation::Final result) {
   const v1::LengthAccuracies& accuracies = result.accuracies;
   Member& concluded = member(index);
   for (int i = 0; i < accuracies.losses_size(); ++i) {
@@ -511,7 +512,7 @@ void PackRun::Conclude(int64_t index, PackEvaluation::Final result) {
     FailDiverged(concluded, accuracies.losses(i),
                  absl::StrCat("in the evaluation after the last step, at length ",
                               accuracies.lengths(i), kLowerRateMayHelp));
-    return;
+    return Directive::kContinue;
   }
   // Not sent: the server sets this field on every evaluation that it records.
   v1::LengthAccuracies means = accuracies;
@@ -521,8 +522,13 @@ void PackRun::Conclude(int64_t index, PackEvaluation::Final result) {
   outcome.set_seen_accuracy(means.has_seen_accuracy() ? means.seen_accuracy() : -1);
   outcome.set_unseen_accuracy(means.has_unseen_accuracy() ? means.unseen_accuracy() : -1);
   // The outcome is last: the session drops everything that follows it.
-  evaluation_->Emit(index, concluded.step, std::move(result), concluded.reporter);
-  Finish(concluded, std::move(outcome));
+  Directive directive = Directive::kContinue;
+  if (evaluation_->Emit(index, concluded.step, std::move(result), concluded.reporter, [&] {
+        return IsWanted({index, 1}, directive);
+      })) {
+    Finish(concluded, std::move(outcome));
+  }
+  return directive;
 }
 
 bool PackRun::NeedsOptimizerState(const Member& member) const {

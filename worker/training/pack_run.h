@@ -148,7 +148,8 @@ class PackRun {
   // Asks the session and sets `directive`. Returns true if the range's evaluation continues; false
   // also if all its members were cancelled.
   bool IsWanted(MemberRange range, PackSession::Directive& directive);
-  void Conclude(int64_t index, PackEvaluation::Final result);
+  // Sends the member's results, then its outcome, unless the session stops it before.
+  PackSession::Directive Conclude(int64_t index, PackEvaluation::Final result);
   // Checkpoints each unfinished member of `members`, which completed `step`, if a checkpoint is due
   // by steps or by time, or its training has ended.
   void CheckpointStep(int64_t step, const std::vector<int64_t>& members);

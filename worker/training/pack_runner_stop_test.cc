@@ -224,6 +224,35 @@ TEST(PackRunnerStopTest, CancellationEndsIntervalEvaluation) {
   }
 }
 
+TEST(PackRunnerStopTest, NoMapIsMadeForATrialThatMustStop) {
+  v1::TrialSpecification trial = TinyTrial(1);
+  trial.mutable_evaluation()->set_attention_sequences(3);
+  RecordingSession undisturbed;
+  RunLease(LeaseOf({trial}), undisturbed);
+  const auto count_maps = [](RecordingSession& session) {
+    return std::count_if(session.events(0).begin(), session.events(0).end(),
+                         [](const v1::Event& event) { return event.has_attention_map(); });
+  };
+  const int64_t all = count_maps(undisturbed);
+  ASSERT_GE(all, 3);
+  for (const Directive stop : {Directive::kCancelled, Directive::kDrain, Directive::kLost}) {
+    std::set<int64_t> made;
+    for (int64_t stopped_at = 0; stopped_at < undisturbed.asked(); ++stopped_at) {
+      RecordingSession session;
+      int64_t before = 0;
+      session.directive = [&](int64_t, int64_t asked) {
+        if (asked < stopped_at) return Directive::kContinue;
+        before = count_maps(session);
+        return stop;
+      };
+      RunLease(LeaseOf({trial}), session);
+      EXPECT_EQ(count_maps(session), before) << stopped_at;
+      made.insert(before);
+    }
+    EXPECT_EQ(made.size(), static_cast<size_t>(all)) << "it can stop before each";
+  }
+}
+
 TEST(PackRunnerStopTest, TrainingStopsAtItsTimeLimit) {
   v1::TrialSpecification trial = TinyTrial(1);
   trial.mutable_training()->set_stop_after_seconds(1e-9);
