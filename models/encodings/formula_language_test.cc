@@ -227,6 +227,16 @@ TEST(FormulaValuesTest, RandomizedPositionsExceedTheSequence) {
             "encodings[0].embedding: column 3: 1 / 0 is infinite for p = 143, c = 7\n");
 }
 
+// A worker knows the longest sequence alone.
+TEST(FormulaValuesTest, UnknownShortestSequenceIsNotTakenForOne) {
+  EncodingContext context = kContext;
+  context.shortest_sequence = 1;
+  EXPECT_EQ(Problems("scale", "1 / log(n)", "", context),
+            "encodings[0].scale: column 3: 1 / 0 is infinite for q = 0, h = 0, n = 1\n");
+  context.shortest_sequence = 0;
+  EXPECT_EQ(Problems("scale", "1 / log(n)", "", context), "");
+}
+
 TEST(FormulaValuesTest, EveryAngleAndChannelIsChecked) {
   EXPECT_EQ(Problems("embedding", "1 / (c - 7)", "", kContext),
             "encodings[0].embedding: column 3: 1 / 0 is infinite for p = 0, c = 7\n");

@@ -178,8 +178,10 @@ void CheckLogits(Check& check, const FormulaNodes& nodes, const EncodingContext&
 
 void CheckScale(Check& check, const EncodingContext& context) {
   const int64_t most = std::max<int64_t>(4, check.most() / 16);
-  const auto shortest = static_cast<double>(std::max<int64_t>(1, ShortestOf(context)));
-  for (const double n : Spread(shortest, static_cast<double>(context.longest_sequence), 16)) {
+  const auto longest = static_cast<double>(context.longest_sequence);
+  const int64_t shortest = ShortestOf(context);
+  for (const double n :
+       Spread(shortest > 0 ? static_cast<double>(shortest) : longest, longest, 16)) {
     const auto [lowest, highest] = check.BoundsOf(n);
     for (const double q : Spread(lowest, highest, most)) {
       if (!check.At({q, 0, static_cast<double>(context.heads), n})) return;
