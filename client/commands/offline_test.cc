@@ -204,6 +204,7 @@ TEST_F(CommandsTest, ScaledSamplesAreThoseOfEvaluation) {
   const auto has_unseen_names = ContainsRegex("Cat(2[1-9]|3[0-9]|40)");
   ASSERT_EQ(Run({"sample", "relational_query", "--output", "csv"}), kSuccess);
   EXPECT_THAT(out_, AllOf(HasSubstr("Cat1"), Not(has_unseen_names)));
+  EXPECT_THAT(out_, ContainsRegex("\n\"[^\"\n]*, [^\"\n]*\",[^,\n]*\n")) << "commas are quoted";
   for (const std::string scale : {"1", "3"}) {
     ASSERT_EQ(Run({"sample", "relational_query", "--scale", scale, "--output", "csv"}), kSuccess);
     EXPECT_THAT(out_, AllOf(has_unseen_names, Not(HasSubstr("Cat1"))));

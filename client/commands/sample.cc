@@ -56,7 +56,9 @@ void Print(Program& program, absl::FunctionRef<std::vector<std::string>()> cells
   if (program.output == "json") {
     program.out() << json().dump() << "\n";
   } else if (program.output == "csv") {
-    program.out() << absl::StrJoin(cells(), ",") << "\n";
+    program.out() << absl::StrJoin(cells(), ",", [](std::string* out, const std::string& cell) {
+      out->append(CsvCell(cell));
+    }) << "\n";
   } else {
     const std::vector<std::string> row = cells();
     table.AddRow({row.begin(), row.end()});
