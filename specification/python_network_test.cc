@@ -145,6 +145,10 @@ TEST(PythonNetworkTest, MistakesAreNamed) {
               HasSubstr("nothing is known of the file net.py"));
   EXPECT_THAT(MistakeOf(Resolved(Python(", arguments: 3"), "own")),
               HasSubstr("networks[0].arguments: expected a map"));
+  for (const std::string given : {"{x: .inf}", "{x: [1, .nan]}", "{x: {y: -.inf}}"}) {
+    EXPECT_THAT(MistakeOf(Resolved(Python(", arguments: " + given), "own")),
+                HasSubstr("networks[0].arguments: has a number that is infinite or not a number"));
+  }
   EXPECT_THAT(MistakeOf(Resolved(Python(", arguments: {outputs: 3}"), "own")),
               HasSubstr("networks[0].arguments.outputs: the task gives it"));
   EXPECT_THAT(MistakeOf(Resolved(Python(), "sin_cos")),
