@@ -188,6 +188,8 @@ TEST_F(CommandsTest, SamplesOfNumbersStateTheirProbability) {
   // 0.0415, rounded up as a bound.
   ASSERT_EQ(Run({"sample", "cumulative_sum", "--scale", "3"}), kSuccess);
   EXPECT_THAT(out_, HasSubstr("at most 0.042\n"));
+  ASSERT_EQ(Run({"sample", "cumulative_sum", "--scale", "1e300"}), kSuccess);
+  EXPECT_THAT(out_, HasSubstr("e-300\n"));
   ASSERT_EQ(Run({"sample", "cumulative_sum", "--length", "2"}), kSuccess);
   EXPECT_THAT(out_, Not(HasSubstr("probability")));
   ASSERT_EQ(Run({"sample", "cumulative_sum", "--scale", "1000", "--output", "json"}), kSuccess);
