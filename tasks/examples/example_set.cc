@@ -336,7 +336,7 @@ void Loader::Take(const Source& source, int64_t number, absl::string_view text, 
   example.inputs = *inputs;
   example.targets = *targets;
   example.length = static_cast<int32_t>(line_.length > 0 ? line_.length : *inputs);
-  if (!line_.mask.empty() && line_.mask.size() != *targets) {
+  if (line_.has_mask && line_.mask.size() != *targets) {
     problems_.Add(field, "mask has ", Size(static_cast<int64_t>(line_.mask.size()), "value"),
                   ", expected ", *targets, ", as the target");
     return drop();
