@@ -43,6 +43,7 @@ void TakeSequences(const tasks::TransductionTask& task,
   for (const auto& [field, evaluated] : EvaluatedFields(specification.evaluation())) {
     absl::c_for_each(evaluated, take);
   }
+  absl::c_for_each(specification.evaluation().validation().lengths(), take);
   for (const v1::TokenSequence& input : specification.evaluation().attention_inputs()) {
     take(input.tokens_size());
   }

@@ -5,6 +5,7 @@
 #include <set>
 #include <variant>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "catalogue/suggestion.h"
@@ -43,6 +44,14 @@ nlohmann::json ToJson(const Value& value) {
   return nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
 }
 
+// False if a number in the value, at any depth, is one that JSON does not have.
+bool IsFinite(const Value& value) {
+  if (value.has_list_value()) return absl::c_all_of(value.list_value().values(), IsFinite);
+  if (!value.has_struct_value()) return std::isfinite(value.number_value());
+  return absl::c_all_of(value.struct_value().fields(),
+                        [](const auto& field) { return IsFinite(field.second); });
+}
+
 // Writes the arguments of a user's module as JSON with sorted names.
 void FoldArguments(const std::string& path, v1::Component& network, Findings& findings) {
   const auto found = network.mutable_parameters()->find("arguments");
@@ -53,6 +62,11 @@ void FoldArguments(const std::string& path, v1::Component& network, Findings& fi
   Value& value = found->second;
   const bool is_text = value.kind_case() == Value::kStringValue;
   if (is_text && value.string_value().empty()) return;
+  if (!IsFinite(value)) {
+    findings.Add(field, "has a number that is infinite or not a number, which JSON does not have");
+    value.set_string_value("");
+    return;
+  }
   const nlohmann::json arguments =
       is_text ? nlohmann::json::parse(value.string_value(), nullptr, /*allow_exceptions=*/false)
               : ToJson(value);

@@ -786,6 +786,17 @@ TEST(MistakesTest, FormulasHaveAFieldAndAColumn) {
             "encodings[1].logits: expected a number, true, false or text");
 }
 
+TEST(MistakesTest, FormulasAreCheckedAtValidationLengths) {
+  const auto message = [](const std::string& validation) {
+    return MessageAfter(absl::StrReplaceAll(
+        kRight, {{"none, sin_cos", "{name: formula, logits: -abs(q - k) / (n - 4)}"},
+                 {"min: 1", "min: 5"},
+                 {"sequences: 20", "validation: {lengths: " + validation + "}"}}));
+  };
+  EXPECT_EQ(message("5..10"), "");
+  EXPECT_THAT(message("2..10"), HasSubstr("encodings[0].logits: "));
+}
+
 TEST(MistakesTest, FormulaParametersHaveAFieldEach) {
   const auto message = [](const std::string& parameters) {
     return MessageAfter(With("encodings: [none, {name: formula, label: x, logits: \"a * q\", " +

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "catalogue/entry.h"
 #include "catalogue/suggestion.h"
+#include "models/networks/catalogue.h"
 #include "proto/component_label.h"
 
 namespace lengthwise::specification {
@@ -123,10 +124,23 @@ OverriddenNetworks ResolveOverrides(absl::Span<const models::NetworkEntry* const
                    base.label(), "\" is \"", base.name(), "\"");
       continue;
     }
+    if (changed.name() == models::kPythonNetwork) {
+      for (const char* own : {"file", "file_sha256", "file_bytes"}) {
+        if (!changed.parameters().contains(own)) continue;
+        findings.Add(absl::StrCat(path, ".network.", own),
+                     "an override keeps the network's file: remove it, or add a network with a "
+                     "label of its own");
+      }
+    }
     v1::Component whole = base;
     whole.MergeFrom(changed);  // their names and labels are equal
     const auto choice = ResolveComponent(plain, "network", path + ".network", whole, findings);
     if (!choice) continue;
+    // The trials get the override's values, such as `arguments`, as they were resolved.
+    for (auto& [name, value] : *changed.mutable_parameters()) {
+      const auto resolved = choice->parameters.values().find(name);
+      if (resolved != choice->parameters.values().end()) value = ToValue(resolved->second);
+    }
     if (!overridden
              .emplace(std::make_pair(*network, *encoding),
                       OverriddenNetwork{.choice = *choice, .path = path + ".network"})

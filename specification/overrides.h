@@ -32,8 +32,8 @@ void AddCodeOverrides(absl::Span<const models::NetworkEntry* const> entries,
                       absl::Span<const v1::ExperimentSpecification> readings,
                       v1::ExperimentSpecification& specification);
 
-// Resolves the overrides and writes their labels into them. Reports unknown labels, names and
-// parameters, wrong values, and duplicate overrides. Expects resolved axes.
+// Resolves the overrides and writes their labels and values into them. Reports unknown labels,
+// names and parameters, wrong values, files, and duplicate overrides. Expects resolved axes.
 OverriddenNetworks ResolveOverrides(absl::Span<const models::NetworkEntry* const> entries,
                                     v1::ExperimentSpecification& specification, Findings& findings);
 

@@ -102,6 +102,32 @@ TEST(PythonNetworkTest, ArgumentsBecomeTextWithSortedNames) {
   EXPECT_EQ(again->trials[0].pack->key, grid->trials[0].pack->key);
 }
 
+std::string Override(const std::string& parameter) {
+  return absl::StrCat(
+      "evaluation: {lengths: 4}\nnetwork_overrides: {encoding: own, network: {name: python, ",
+      parameter, "}}");
+}
+
+TEST(PythonNetworkTest, OverriddenArgumentsBecomeTextToo) {
+  const auto grid =
+      Resolved(Python(", arguments: {width: 16}"), "own", Override("arguments: {width: 64}"));
+  ASSERT_TRUE(grid.ok()) << grid.status();
+  const v1::Component& network = grid->trials[0].pack->specification.network();
+  EXPECT_EQ(network.parameters().at("arguments").string_value(), R"({"width":64})");
+  const auto again = Resolve(grid->specification, Limits());
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->trials[0].pack->key, grid->trials[0].pack->key);
+}
+
+TEST(PythonNetworkTest, OverrideKeepsTheFile) {
+  for (const std::string given : {"file: other.py", "file_sha256: a", "file_bytes: 4"}) {
+    EXPECT_THAT(
+        MistakeOf(Resolved(Python(), "own", Override(given))),
+        HasSubstr(absl::StrCat("network_overrides[0].network.", given.substr(0, given.find(':')),
+                               ": an override keeps the network's file")));
+  }
+}
+
 TEST(PythonNetworkTest, FileIsOneOfTheFilesToUpload) {
   const auto grid =
       Resolved(Python(", label: a") + ", " + Python(", label: b, arguments: {x: 1}"), "own");
@@ -119,6 +145,10 @@ TEST(PythonNetworkTest, MistakesAreNamed) {
               HasSubstr("nothing is known of the file net.py"));
   EXPECT_THAT(MistakeOf(Resolved(Python(", arguments: 3"), "own")),
               HasSubstr("networks[0].arguments: expected a map"));
+  for (const std::string given : {"{x: .inf}", "{x: [1, .nan]}", "{x: {y: -.inf}}"}) {
+    EXPECT_THAT(MistakeOf(Resolved(Python(", arguments: " + given), "own")),
+                HasSubstr("networks[0].arguments: has a number that is infinite or not a number"));
+  }
   EXPECT_THAT(MistakeOf(Resolved(Python(", arguments: {outputs: 3}"), "own")),
               HasSubstr("networks[0].arguments.outputs: the task gives it"));
   EXPECT_THAT(MistakeOf(Resolved(Python(), "sin_cos")),

@@ -54,7 +54,7 @@ std::string CostKey(const v1::TrialSpecification& specification) {
   return absl::StrCat(component(specification.task()), "#", component(specification.network()), "#",
                       component(specification.encoding()), "#", training.batch_size(), "#",
                       training.lengths().min(), "#", training.lengths().max(), "#",
-                      training.precision());
+                      training.precision(), "#", training.packing().SerializeAsString());
 }
 
 TimeEstimate Unknown(absl::string_view why) { return {.text = absl::StrCat("unknown: ", why)}; }

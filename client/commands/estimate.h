@@ -25,9 +25,9 @@ struct TimeEstimate {
 };
 
 // Uses the seconds per step of succeeded trials that have the same task, network, encoding, batch
-// size, lengths and precision: those of the server's newest experiments and of `extended`, the full
-// name of the experiment that the grid is added to, if any. Assumes that each of `workers` runs one
-// trial at a time. 0 stands for the number of live workers of the server.
+// size, lengths, precision and packing: those of the server's newest experiments and of `extended`,
+// the full name of the experiment that the grid is added to, if any. Assumes that each of `workers`
+// runs one trial at a time. 0 stands for the number of live workers of the server.
 TimeEstimate EstimateTime(Connection& connection, const specification::Grid& grid, int workers = 0,
                           const std::string& extended = "");
 

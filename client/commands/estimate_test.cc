@@ -57,6 +57,15 @@ TEST(EstimateTest, KnowsNothingOfOtherKinds) {
   EXPECT_THAT(EstimateSeconds(grid, {Measured(10, 2)}, based_on), IsEmpty());
 }
 
+TEST(EstimateTest, PackedSequencesOfOtherSizesAreOtherKinds) {
+  specification::Grid grid;
+  grid.trials.push_back(Planned(500, 64));
+  v1::Trial measured = Measured(10, 2);
+  measured.mutable_specification()->mutable_training()->mutable_packing()->set_tokens(128);
+  int based_on = 0;
+  EXPECT_THAT(EstimateSeconds(grid, {measured}, based_on), IsEmpty());
+}
+
 TEST(EstimateTest, IgnoresEvaluations) {
   specification::Grid grid;
   grid.trials.push_back(Planned(1000, 64));

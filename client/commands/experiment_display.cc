@@ -311,13 +311,14 @@ absl::Status PrintResults(Program& program, Connection& connection,
   out << "\n";
   if (summary.lengths.size() > 1) {
     if (summary.rows.size() > kMostCurves) {
-      const bool by_unseen =
-          (select.empty() ? experiment.specification().evaluation().select() : select) == "unseen";
+      const v1::Evaluation& evaluation = experiment.specification().evaluation();
+      const char* lengths = (select.empty() ? evaluation.select() : select) == "unseen" ? "unseen"
+                            : evaluation.has_validation() ? "validation"
+                                                          : "seen";
       const bool ranked = absl::c_any_of(
           summary.rows, [](const AccuracyRow& row) { return row.selection().trials() > 0; });
       out << "The "
-          << (ranked ? absl::StrCat(kMostCurves, " best on ", by_unseen ? "unseen" : "seen",
-                                    " lengths, of ")
+          << (ranked ? absl::StrCat(kMostCurves, " best on ", lengths, " lengths, of ")
                      : absl::StrCat("first ", kMostCurves, " of "))
           << summary.rows.size() << (one_task ? ":\n" : ", task by task:\n");
     }

@@ -1,7 +1,7 @@
 // `lengthwise extend EXPERIMENT --seeds 10..19`: adds seeds to an existing experiment.
-#include <algorithm>
 #include <set>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "client/commands/commands.h"
 #include "client/commands/estimate.h"
@@ -32,8 +32,9 @@ constexpr absl::Duration kLongest = absl::Minutes(10);
 using Seeds = google::protobuf::RepeatedField<uint64_t>;
 
 void Append(const Seeds& added, Seeds& seeds) {
+  absl::flat_hash_set<uint64_t> known(seeds.begin(), seeds.end());
   for (const uint64_t seed : added) {
-    if (std::find(seeds.begin(), seeds.end(), seed) == seeds.end()) seeds.Add(seed);
+    if (known.insert(seed).second) seeds.Add(seed);
   }
 }
 

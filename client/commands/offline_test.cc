@@ -188,6 +188,8 @@ TEST_F(CommandsTest, SamplesOfNumbersStateTheirProbability) {
   // 0.0415, rounded up as a bound.
   ASSERT_EQ(Run({"sample", "cumulative_sum", "--scale", "3"}), kSuccess);
   EXPECT_THAT(out_, HasSubstr("at most 0.042\n"));
+  ASSERT_EQ(Run({"sample", "cumulative_sum", "--scale", "1e300"}), kSuccess);
+  EXPECT_THAT(out_, HasSubstr("e-300\n"));
   ASSERT_EQ(Run({"sample", "cumulative_sum", "--length", "2"}), kSuccess);
   EXPECT_THAT(out_, Not(HasSubstr("probability")));
   ASSERT_EQ(Run({"sample", "cumulative_sum", "--scale", "1000", "--output", "json"}), kSuccess);
@@ -204,6 +206,7 @@ TEST_F(CommandsTest, ScaledSamplesAreThoseOfEvaluation) {
   const auto has_unseen_names = ContainsRegex("Cat(2[1-9]|3[0-9]|40)");
   ASSERT_EQ(Run({"sample", "relational_query", "--output", "csv"}), kSuccess);
   EXPECT_THAT(out_, AllOf(HasSubstr("Cat1"), Not(has_unseen_names)));
+  EXPECT_THAT(out_, ContainsRegex("\n\"[^\"\n]*, [^\"\n]*\",[^,\n]*\n")) << "commas are quoted";
   for (const std::string scale : {"1", "3"}) {
     ASSERT_EQ(Run({"sample", "relational_query", "--scale", scale, "--output", "csv"}), kSuccess);
     EXPECT_THAT(out_, AllOf(has_unseen_names, Not(HasSubstr("Cat1"))));

@@ -56,7 +56,9 @@ void Print(Program& program, absl::FunctionRef<std::vector<std::string>()> cells
   if (program.output == "json") {
     program.out() << json().dump() << "\n";
   } else if (program.output == "csv") {
-    program.out() << absl::StrJoin(cells(), ",") << "\n";
+    program.out() << absl::StrJoin(cells(), ",", [](std::string* out, const std::string& cell) {
+      out->append(CsvCell(cell));
+    }) << "\n";
   } else {
     const std::vector<std::string> row = cells();
     table.AddRow({row.begin(), row.end()});
@@ -130,12 +132,14 @@ absl::StatusOr<int> SampleNumbers(Program& program, const SampleOptions& options
   }
   if (program.output_is_table()) {
     program.Write(table);
-    if (const std::optional<double> bound = task.InDomainProbabilityBound(domain)) {
+    if (const std::optional<double> found = task.InDomainProbabilityBound(domain)) {
+      // At large scales, squares overflow and the bound is 0 or not a number.
+      const double bound = std::max(1e-300, *found);
       // Rounded up, because it is an upper bound.
-      const double unit = std::pow(10, std::floor(std::log10(*bound)) - 1);
+      const double unit = std::pow(10, std::floor(std::log10(bound)) - 1);
       program.out() << absl::StreamFormat(
           "training could have drawn such a sample with a probability of at most %.2g\n",
-          std::ceil(*bound / unit) * unit);
+          std::ceil(bound / unit) * unit);
     }
   }
   return kSuccess;

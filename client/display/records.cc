@@ -47,8 +47,7 @@ std::string TextOf(const Value& value, RecordFormat format) {
     // Invalid UTF-8 in a user's text is replaced, not rejected.
     const auto replace = nlohmann::json::error_handler_t::replace;
     if (!csv) return nlohmann::json(*text).dump(-1, ' ', false, replace);
-    if (text->find_first_of(",\"\r\n") == std::string::npos) return *text;
-    return "\"" + absl::StrReplaceAll(*text, {{"\"", "\"\""}}) + "\"";
+    return CsvCell(*text);
   }
   if (const auto* list = std::get_if<std::vector<int64_t>>(&value)) {
     return csv ? absl::StrJoin(*list, " ") : absl::StrCat("[", absl::StrJoin(*list, ","), "]");
@@ -99,6 +98,11 @@ void RecordWriter::Finish() {
 Value OrNothing(std::optional<double> number) {
   if (!number.has_value()) return {};
   return *number;
+}
+
+std::string CsvCell(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  return "\"" + absl::StrReplaceAll(text, {{"\"", "\"\""}}) + "\"";
 }
 
 void WriteRecords(const Records& records, RecordFormat format, std::ostream& out) {

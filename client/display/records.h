@@ -35,6 +35,9 @@ enum class RecordFormat {
   kJson,
 };
 
+// Returns the text as a cell of CSV, in quotes if it has a comma, a quote or a line end.
+std::string CsvCell(const std::string& text);
+
 void WriteRecords(const Records& records, RecordFormat format, std::ostream& out);
 
 // One JSON object and its line end.

@@ -336,7 +336,7 @@ void Loader::Take(const Source& source, int64_t number, absl::string_view text, 
   example.inputs = *inputs;
   example.targets = *targets;
   example.length = static_cast<int32_t>(line_.length > 0 ? line_.length : *inputs);
-  if (!line_.mask.empty() && line_.mask.size() != *targets) {
+  if (line_.has_mask && line_.mask.size() != *targets) {
     problems_.Add(field, "mask has ", Size(static_cast<int64_t>(line_.mask.size()), "value"),
                   ", expected ", *targets, ", as the target");
     return drop();
@@ -467,7 +467,7 @@ absl::flat_hash_set<uint64_t> Loader::DrawHeldOut(const std::vector<ReadExample>
   if (options_.held_out == 0) return held_out;
   std::vector<std::pair<int32_t, uint64_t>> candidates;  // lengths and inputs
   for (const ReadExample& read : examples) {
-    if (IsTooLong(read) || !(read.is_counted || is_numbers_)) continue;
+    if (IsTooLong(read) || !read.is_counted) continue;
     candidates.emplace_back(read.example.length, read.fingerprint);
   }
   std::sort(candidates.begin(), candidates.end());
@@ -594,6 +594,11 @@ absl::StatusOr<Loaded> Loader::Load(const File& train, const File& test) {
           train.name, ": accuracy at their lengths may show memorization, not generalization"));
     }
   } else {
+    if (is_numbers_ && options_.reading > 0) {
+      // Neither part may be left with only such lines of a length.
+      DropUncounted(train.name, training, loaded.warnings);
+      RETURN_IF_ERROR(problems_.ToStatus());
+    }
     const absl::flat_hash_set<uint64_t> drawn = DrawHeldOut(training);
     const auto held_out =
         std::stable_partition(training.begin(), training.end(), [&](const ReadExample& read) {

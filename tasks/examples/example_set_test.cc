@@ -215,6 +215,24 @@ TEST_F(ExampleSetTest, LengthWithoutACountedValueIsNamed) {
               HasSubstr("my_train.jsonl:1: mask is 0 throughout"));
 }
 
+// Without a test file, the other lines of each length are divided between the parts.
+TEST_F(ExampleSetTest, NumbersAreHeldOutOfTheCountedLines) {
+  std::string text;
+  for (int i = 0; i < 120; ++i) {
+    const std::vector<int> ones(static_cast<size_t>(1 + i % 10), 1);
+    absl::StrAppend(&text, "{\"input\": [", i, ",", absl::StrJoin(ones, ","),
+                    "], \"target\": [0.5], \"mask\": [", i / 10 % 2 == 0 ? 1 : 0, "]}\n");
+  }
+  const auto loaded = LoadText(text, "", {.held_out = 0.1});
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  EXPECT_EQ(Count(loaded->set->training) + Count(loaded->set->test), 60);
+  EXPECT_THAT(loaded->set->training, SizeIs(10));
+  EXPECT_THAT(loaded->set->test, SizeIs(10));
+  EXPECT_THAT(loaded->warnings,
+              ElementsAre("my_train.jsonl:11: mask is 0 throughout, so this and 59 more are left "
+                          "out"));
+}
+
 // An experiment that an older release resolved goes on with the examples that it had.
 TEST_F(ExampleSetTest, OlderReadingKeepsItsExamples) {
   const std::string masked = "{\"input\": [0], \"target\": [0], \"mask\": [0]}\n";

@@ -149,6 +149,7 @@ TEST(HostileFilesTest, ValuesOfAnotherTypeNameTheirField) {
       {WithField("\"mask\": 1"), kMask},
       {WithField("\"mask\": {}"), kMask},
       {WithField("\"mask\": [1]"), "mask has 1 value, expected 2"},
+      {WithField("\"mask\": []"), "mask has 0 values, expected 2"},
       {WithField("\"mask\": [true, false]"), ""},
       {WithField("\"length\": 0"), kLength},
       {WithField("\"length\": -1"), kLength},

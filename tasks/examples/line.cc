@@ -210,6 +210,7 @@ absl::Status ParseLine(absl::string_view text, Line& line) {
   if (!Json::sax_parse(text.begin(), text.end(), &handler)) {
     return absl::InvalidArgumentError(handler.problem());
   }
+  line.has_mask = handler.Has(Field::kMask);
   line.has_positions = handler.Has(Field::kPositions);
   for (const Field field : {Field::kInput, Field::kTarget}) {
     if (!handler.Has(field)) {

@@ -27,8 +27,9 @@ struct LineValues {
 struct Line {
   LineValues input;
   LineValues target;
-  // 0 or 1 for each target value; empty if every value counts.
+  // 0 or 1 for each target value; without a mask, every value counts.
   std::vector<uint8_t> mask;
+  bool has_mask = false;
   // 0 if the line does not set it.
   int64_t length = 0;
   // Ids of the values of input and target.
