@@ -118,8 +118,13 @@ void CheckRegression(const v1::ExperimentSpecification& specification, const std
     if (n < 1) return;  // reported elsewhere
     if (!check("training.lengths", n, 1)) return;
   }
-  for (const int32_t scale : evaluation.lengths()) {
-    if (scale >= 1 && !check("evaluation.lengths", training.lengths().max(), scale)) break;
+  std::vector<EvaluatedField> evaluated = EvaluatedFields(evaluation);
+  const auto& validated = evaluation.validation().lengths();
+  evaluated.push_back({"evaluation.validation.lengths", {validated.begin(), validated.end()}});
+  for (const auto& [field, scales] : evaluated) {
+    for (const int32_t scale : scales) {
+      if (scale >= 1 && !check(field, training.lengths().max(), scale)) break;
+    }
   }
   if (evaluation.has_projection() && training.lengths().min() != training.lengths().max()) {
     findings.Add("evaluation.projection", "\"", task, "\" evaluates vectors of all lengths ",

@@ -1,6 +1,7 @@
 // Error messages for users' mistakes, word for word.
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -183,6 +184,34 @@ TEST(MistakesTest, RegressionsNeedValidScalesAndInputs) {
                                                              return entry.is_added;
                                                            }),
                               ", "));
+}
+
+// Validation may have scales up to training.lengths.max (checks.cc), which counts elements.
+TEST(MistakesTest, EveryScaleOfARegressionIsChecked) {
+  const auto message = [](const std::string& evaluation) {
+    return MessageAfter(
+        absl::StrCat("name: right\nprotocol: positional_attention\nseeds: 0\n"
+                     "tasks: {name: relational_query, tokenize_numbers: true}\n"
+                     "training: {lengths: 20..20}\nevaluation: {",
+                     evaluation, "}\n"));
+  };
+  EXPECT_EQ(message("lengths: [1, 19], interval_lengths: [1, 19], attention_lengths: [1, 19], "
+                    "validation: {lengths: [1, 19]}, "
+                    "projection: {fitted_length: 19, lengths: [1, 19]}"),
+            "");
+  for (const auto& [field, evaluation] : std::vector<std::pair<std::string, std::string>>{
+           {"lengths", "lengths: [1, 20], interval_lengths: 1"},
+           {"interval_lengths", "lengths: 1, interval_lengths: [1, 20]"},
+           {"attention_lengths", "lengths: 1, attention_lengths: [1, 20]"},
+           {"validation.lengths", "lengths: 1, validation: {lengths: [1, 20]}"},
+           {"projection.fitted_length", "lengths: 1, projection: {fitted_length: 20, lengths: 1}"},
+           {"projection.lengths",
+            "lengths: 1, projection: {fitted_length: 1, lengths: [1, 20]}"}}) {
+    EXPECT_EQ(message(evaluation),
+              absl::StrCat("evaluation.", field,
+                           ": \"relational_query\": tokenized numbers have two digits before the "
+                           "point: scales are at most 19.998, not 20"));
+  }
 }
 
 TEST(MistakesTest, TextMustFitItsSequences) {
