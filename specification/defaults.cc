@@ -201,14 +201,12 @@ void FillDependent(v1::ExperimentSpecification& specification) {
   if (!evaluation.attention_lengths().empty() && !evaluation.has_attention_sequences()) {
     evaluation.set_attention_sequences(1);
   }
-  if (evaluation.has_projection()) {
-    v1::ProjectionSettings& projection = *evaluation.mutable_projection();
-    if (!projection.has_fitted_length()) {
-      projection.set_fitted_length(specification.training().lengths().max());
-    }
-    if (projection.lengths_size() == 0) projection.add_lengths(projection.fitted_length());
-    if (!projection.has_sequences()) projection.set_sequences(kDefaultProjectedSequences);
-  }
+}
+
+void FillProjection(int32_t fitted_length, v1::ProjectionSettings& projection) {
+  if (!projection.has_fitted_length()) projection.set_fitted_length(fitted_length);
+  if (projection.lengths_size() == 0) projection.add_lengths(projection.fitted_length());
+  if (!projection.has_sequences()) projection.set_sequences(kDefaultProjectedSequences);
 }
 
 void FillPacking(v1::Packing& packing) {

@@ -3,6 +3,8 @@
 #ifndef LENGTHWISE_SPECIFICATION_DEFAULTS_H_
 #define LENGTHWISE_SPECIFICATION_DEFAULTS_H_
 
+#include <cstdint>
+
 #include "proto/specification.pb.h"
 
 namespace lengthwise::specification {
@@ -24,10 +26,14 @@ void FillCodeOfSeveralLengths(const v1::ExperimentSpecification& readings,
 void FillCompatibility(const v1::ExperimentSpecification& readings,
                        v1::ExperimentSpecification& specification);
 
-// Sets unset fields that depend on other fields: interval_lengths, interval_sequences, seen_up_to
-// and the missing fields of a projection. Call after the checks: a value derived from a wrong one
-// would be reported as a second mistake.
+// Sets unset fields that depend on other fields, among them interval_lengths, interval_sequences
+// and seen_up_to. Call after the checks: a value derived from a wrong one would be reported as a
+// second mistake.
 void FillDependent(v1::ExperimentSpecification& specification);
+
+// Sets unset fields of a projection that is asked for; `fitted_length` is the default of that
+// field.
+void FillProjection(int32_t fitted_length, v1::ProjectionSettings& projection);
 
 // Sets unset fields of the packing, which only trials of text have.
 void FillPacking(v1::Packing& packing);

@@ -118,6 +118,8 @@ TEST(MistakesTest, PuzzlesNeedLengthDataSetAndConditions) {
   EXPECT_EQ(message("evaluation: {lengths: 1..4}"),
             "evaluation.lengths: got 4, \"latin_square\" has conditions 1 to 3\n"
             "evaluation.interval_lengths: got 4, \"latin_square\" has conditions 1 to 3");
+  EXPECT_EQ(message("evaluation: {projection: {fitted_length: 16, lengths: [1, 2]}}"),
+            "evaluation.projection.fitted_length: got 16, \"latin_square\" has conditions 1 to 3");
   EXPECT_EQ(message("evaluation: {attention_inputs: [{tokens: [1, 2]}]}"),
             "evaluation.attention_inputs[0].tokens: got 2 tokens, \"latin_square\" has puzzles of "
             "16, row by row");

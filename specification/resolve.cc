@@ -95,8 +95,14 @@ absl::StatusOr<Grid> ResolveWith(const Catalogues& catalogues, Parsed parsed,
 
   const auto tasks = ResolveComponents(Entries(catalogues.tasks), "task", "tasks",
                                        *specification.mutable_tasks(), findings);
+  // Present if the evaluated lengths are none of training: conditions of puzzles, or scales.
+  std::optional<int32_t> seen = SeenUpTo(catalogues, tasks);
+  if (v1::Evaluation& evaluation = *specification.mutable_evaluation();
+      evaluation.has_projection()) {
+    FillProjection(seen.has_value() ? 1 : specification.training().lengths().max(),
+                   *evaluation.mutable_projection());
+  }
   if (!says_what_is_seen) {
-    std::optional<int32_t> seen = SeenUpTo(catalogues, tasks);
     if (!seen.has_value()) seen = SeenInFiles(specification);
     if (seen.has_value()) specification.mutable_evaluation()->set_seen_up_to(*seen);
   }

@@ -880,6 +880,18 @@ TEST(ResolveTest, ProjectionHasItsDefaults) {
   EXPECT_FALSE(ResolveWithDefaults(kSmall)->specification.evaluation().has_projection());
 }
 
+TEST(ResolveTest, ProjectionIsFittedOnAConditionOrAScale) {
+  for (const std::string lines : {"protocol: latin_square, encodings: none",
+                                  "protocol: positional_attention, tasks: sorting"}) {
+    const absl::StatusOr<Grid> grid = ResolveWithDefaults(
+        absl::StrCat("{name: x, seeds: 0, ", lines, ", evaluation: {projection: {}}}"));
+    ASSERT_TRUE(grid.ok()) << grid.status();
+    const v1::ProjectionSettings& projection = grid->specification.evaluation().projection();
+    EXPECT_EQ(projection.fitted_length(), 1) << lines;
+    EXPECT_THAT(projection.lengths(), ElementsAre(1)) << lines;
+  }
+}
+
 TEST(ResolveTest, OnlyRequestedAnalysesHaveDefaults) {
   const auto evaluation = [](const std::string& fields) {
     const absl::StatusOr<Grid> grid = ResolveWithDefaults(std::string(kSmall).replace(

@@ -83,8 +83,6 @@ struct EvaluatedField {
   std::vector<int32_t> lengths;
 };
 
-inline constexpr char kFittedLength[] = "evaluation.projection.fitted_length";
-
 // The fields of all lengths that a trial evaluates or records, except for validation. The
 // projection's are there if it has lengths.
 inline std::vector<EvaluatedField> EvaluatedFields(const v1::Evaluation& evaluation) {
@@ -97,7 +95,7 @@ inline std::vector<EvaluatedField> EvaluatedFields(const v1::Evaluation& evaluat
       {"evaluation.interval_lengths", list(evaluation.interval_lengths())},
       {"evaluation.attention_lengths", list(evaluation.attention_lengths())}};
   if (!projection.lengths().empty()) {
-    fields.push_back({kFittedLength, {projection.fitted_length()}});
+    fields.push_back({"evaluation.projection.fitted_length", {projection.fitted_length()}});
     fields.push_back({"evaluation.projection.lengths", list(projection.lengths())});
   }
   return fields;
