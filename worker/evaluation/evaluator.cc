@@ -247,7 +247,8 @@ std::vector<at::Tensor> Evaluator::CaptureActivations(const models::ParameterSet
         batch);
     models::Capture capture{.keep_attention = false};
     Forward(parameters, length, batch, first, /*embedding_noise=*/0, &capture);
-    parts.resize(capture.depths.size());
+    // A looped network has more depths for longer inputs: those of all sequences are kept.
+    if (first == 0 || capture.depths.size() < parts.size()) parts.resize(capture.depths.size());
     for (size_t depth = 0; depth < parts.size(); ++depth) {
       // Copies, because a view would keep the outputs' activations alive.
       parts[depth].push_back(capture.depths[depth]

@@ -34,8 +34,18 @@ class TokenAndPlace : public models::Network {
     const at::Tensor places = at::arange(tokens.size(2)).mul(3).expand_as(tokens);
     const at::Tensor entering = at::stack({tokens, places}, -1).to(at::kFloat);
     capture->depths = {entering, entering.flip(-1).mul(2)};
+    if (++passes_ > 1) {
+      for (int more = 0; more < later_depths_; ++more) capture->depths.push_back(entering);
+    }
     return at::zeros({tokens.size(0), tokens.size(1), output_length, 2});
   }
+
+  // As a looped network whose later chunks of a length have longer inputs.
+  void AddLaterDepths(int depths) { passes_ = 0, later_depths_ = depths; }
+
+ private:
+  mutable int passes_ = 0;
+  int later_depths_ = 0;
 };
 
 struct Point {
@@ -145,6 +155,14 @@ TEST_F(ProjectionTest, OtherLengthsUseTheFittedMap) {
     }
   }
   EXPECT_GT(pairs, 0);
+}
+
+TEST_F(ProjectionTest, DepthsThatSomeChunksLackAreLeftOut) {
+  const auto usual = Project(6, {6}, 1);
+  network_.AddLaterDepths(2);
+  const auto more = Project(6, {6}, 1);
+  EXPECT_EQ(usual[0].depths(), 2);
+  EXPECT_EQ(more[0].SerializeAsString(), usual[0].SerializeAsString());
 }
 
 TEST_F(ProjectionTest, ChunksDoNotChangeTheResult) {
