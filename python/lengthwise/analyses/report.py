@@ -151,7 +151,7 @@ def correlation_remarks(subject: Subject, quantity: str, points: Mapping[TrialSe
     best = _best_points(subject, points)
     choice = ""
     if len({one.learning_rate for one in points}) > 1:
-        choice = f" Each has the learning rate with {choice_of(group_trials(subject.experiments), subject.by_loss)}."
+        choice = f" Each has the learning rate with {choice_of(group_trials(subject.experiments))}."
     remarks = []
     for (task, network, training), of_encodings in best.items():
         values = [value for _, value in of_encodings.values()]

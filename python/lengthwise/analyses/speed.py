@@ -57,7 +57,9 @@ def measure(subject: Subject, accuracy: float) -> list[Speed]:
         if one.by_loss:
             continue
         rates, seconds = [], []
-        for trial, outcome in by_seed(one.trials, lambda trial: trial.outcome):
+        # Those that evaluate others again come last.
+        trials = sorted(one.trials, key=lambda trial: bool(trial.specification.evaluated_trial))
+        for trial, outcome in by_seed(trials, lambda trial: trial.outcome):
             if outcome.training_seconds > 0:
                 rates.append(outcome.training_steps / outcome.training_seconds)
             seconds.append(seconds_of.get(trial.name, math.inf))

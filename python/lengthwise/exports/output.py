@@ -186,7 +186,7 @@ class Output:
         _check_free(self._path, self._kind, self._replace, self._suffix)
         # Beside it, so that a rename gives it its name. With the permissions that the user gives to new files, not those of
         # temporary ones.
-        self._temporary = f"{self._path}.{os.getpid()}-{secrets.token_hex(4)}.tmp"
+        self._temporary = f"{os.path.abspath(self._path)}.{os.getpid()}-{secrets.token_hex(4)}.tmp"
         try:
             if self._kind is Kind.DIRECTORY:
                 os.mkdir(self._temporary)

@@ -106,7 +106,7 @@ class SiteExporter(CsvExporter):
             trials=[_row(trial, data.summary, finals, sums) for trial in self.subject.trials],
             has_files=any("contents" in task.parameters for task in data.experiment.specification.tasks),
             figures=list(figures),
-            choice=choice_of(group_trials([data.plotted]), by_loss),
+            choice=choice_of(group_trials([data.plotted])),
             undrawn=undrawn,
             sums=sums,
         )

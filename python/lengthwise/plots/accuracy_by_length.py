@@ -70,7 +70,7 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
     ):
         if extent:
             panels.add_sentence(result, sentence.format(extent))
-    choice = panels.choice_of(groups, shown.is_median)
+    choice = panels.choice_of(groups)
     if options.seeds == "best" and averaging.has_means:
         panels.add_sentence(
             result,

@@ -84,7 +84,7 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
     panels.set_length_axis(result, tasks)
     if not is_accuracy(shown.name):
         panels.set_loss_axis(result)
-    result.caption = f"Thin lines: trials. The best one has {panels.choice_of(groups, shown.is_median)}."
+    result.caption = f"Thin lines: trials. The best one has {panels.choice_of(groups)}."
     if spreads:
         by_seed = "; ".join(spreads)
         panels.add_sentence(

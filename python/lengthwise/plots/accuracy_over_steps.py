@@ -109,7 +109,7 @@ def _finish(
         thick = f"Thick lines: their {average}, up to the step that all have reached."
         panels.add_sentence(result, f"Thin lines: trials. {thick}")
         averaging.seeds.clear()
-    averaging.describe(panels.choice_of(group_trials(experiments), shown.is_median, during_training=True), result)
+    averaging.describe(panels.choice_of(group_trials(experiments), during_training=True), result)
 
 
 def _panel_title(group: TrialGroup, length: int, name_task: bool) -> str:

@@ -107,7 +107,7 @@ class _TaskPanels:
         picture.panels = list(self._panels.values())
         arrange_panels(picture)
         if self._chose_rates:
-            choice = choice_of(group_trials(self._subject.experiments), self._subject.by_loss)
+            choice = choice_of(group_trials(self._subject.experiments))
             add_sentence(picture, f"Each encoding has the learning rate with {choice}.")
 
 

@@ -188,6 +188,9 @@ def _of_training(
     result.y = shown.axis
     networks = {label(group.network) for group in groups}
     encodings = {catalogue.encoding_title(group.encoding) for group in groups}
+    of_experiments = [{value_of(trial) for trial in experiment.trials} for experiment in experiments]
+    # The experiments are what is swept: no two have trials of one value.
+    is_swept = sum(map(len, of_experiments)) == len(set().union(*of_experiments))
     # Numbers of seeds of the points.
     counts: set[int] = set()
     # A name's colour is the same in all panels.
@@ -200,11 +203,12 @@ def _of_training(
             for group in groups:
                 if label(group.task) != label(task.task):
                     continue
-                # Without the experiment, which is what is swept.
                 name = catalogue.encoding_title(group.encoding)
                 if len(networks) > 1:
                     network = label(group.network)
                     name = f"{network}, {name}" if len(encodings) > 1 else network
+                if not is_swept:
+                    name = f"{group.experiment.name}: {name}"
                 for trial in group.trials if parameter == "learning_rate" else group.at_best_rate():
                     measure = _measure(group, trial, split, is_loss, options.length)
                     if measure is not None:

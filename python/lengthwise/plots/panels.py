@@ -93,7 +93,7 @@ def unseen_of(groups: Iterable[TrialGroup], lengths: str = "lengths not seen in 
     return unseen_lengths(_seen_by(groups), "what training did not show" if own_axis else lengths)
 
 
-def choice_of(groups: Iterable[TrialGroup], is_median: bool = False, during_training: bool = False) -> str:
+def choice_of(groups: Iterable[TrialGroup], during_training: bool = False) -> str:
     """ "the highest mean accuracy on lengths seen in training": by what rates and seeds are chosen. `during_training`: at
     the last evaluation during training, which has no validation sequences.
     """
@@ -107,7 +107,8 @@ def choice_of(groups: Iterable[TrialGroup], is_median: bool = False, during_trai
     else:
         exact = all(one.trained in ((), ((1, one.up_to),)) for one in _seen_by(groups))
         where = "lengths seen in training" if exact else "lengths that count as seen"
-    measure = "lowest mean error" if is_median else "highest mean accuracy"
+    by_loss = any(group.experiment.catalogue.compared_by_loss(group.task) for group in groups)
+    measure = "lowest mean error" if by_loss else "highest mean accuracy"
     found = f"the {measure} on {where if len(rules) == 1 else 'what evaluation.select names'}"
     return f"{found} at the last evaluation during training" if during_training else found
 

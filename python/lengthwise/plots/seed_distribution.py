@@ -63,7 +63,7 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
         "Wilson's 95 % interval of their share."
     )
     if several_rates:
-        panels.add_sentence(result, f"Each encoding has the learning rate with {panels.choice_of(groups, shown.is_median)}.")
+        panels.add_sentence(result, f"Each encoding has the learning rate with {panels.choice_of(groups)}.")
     panels.add_sentence(result, panels.missing_trials(experiments))
     return result
 
