@@ -310,8 +310,8 @@ learning_rates: 0.001
               StartsWith("encodings[0].max_position: "));
   EXPECT_EQ(with("encodings: {name: sin_cos, positions: augmented}"), "");
   EXPECT_EQ(with("encodings: {name: sin_cos, positions: augmented, centered: true}"),
-            "encodings[0].centered: needs sequences whose lengths are known, and answers as texts "
-            "have none; leave it out, or use the form of the task for \"encoder\"");
+            "encodings[0].centered: needs sequences of known length, but a text ends where the "
+            "model ends it; leave it out");
   // Positions must restart exactly where attention does.
   for (const std::string packing : {"{attend_across: true, reset_positions: true}",
                                     "{attend_across: false, reset_positions: false}"}) {

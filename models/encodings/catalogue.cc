@@ -595,13 +595,12 @@ void CheckEncoding(const EncodingEntry& entry, const catalogue::Parameters& para
   }
   if (entry.uses_positions()) {
     CheckPositions(parameters, context.longest_sequence, path, problems);
-    // An evaluation makes positions before the answer, and with it the text's middle, is known.
+    // An evaluation makes positions before the end of the answer, and so the mean, is known.
     if (context.open_ended && parameters.values().contains("centered") &&
         parameters.Bool("centered")) {
-      AddProblem(
-          problems, absl::StrCat(path, ".centered"),
-          "needs sequences whose lengths are known, and answers as texts have none; leave it "
-          "out, or use the form of the task for \"encoder\"");
+      AddProblem(problems, absl::StrCat(path, ".centered"),
+                 "needs sequences of known length, but a text ends where the model ends it; leave "
+                 "it out");
     }
   }
   if (entry.check != nullptr) entry.check(parameters, context, path, problems);

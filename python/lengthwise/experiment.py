@@ -171,7 +171,8 @@ class Experiment(Snapshot[experiment_service_pb2.Experiment]):
 
         Every event comes once, in the order of the log, also over restarts of the server: where the connection breaks,
         the watch goes on from where it was, and gives up `patience` seconds after it broke, however long it had been
-        quiet before. Measurements that a resumed attempt makes again come again (StateChange.resumed_from_step).
+        quiet before. Measurements of a trial after the checkpoint of StateChange.resumed_from_step (all, if 0) come
+        again when it resumes, also those of the same step.
         `progress` adds what is not stored. TimeoutError after `timeout` seconds in all. LengthwiseError after what is stored
         if the private server has no worker for the rest, unless `follow` is set.
         """

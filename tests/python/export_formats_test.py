@@ -533,6 +533,16 @@ class OutputTest(TestOfFiles):
         self.assertEqual(self.names(), ["a.json"])
         self.assertEqual(self.text("a.json"), "{}")
 
+    def test_empty_directory_may_be_the_current_one(self):
+        directory = self.directory / "current"
+        directory.mkdir()
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir(directory)
+        with Output(".", Kind.DIRECTORY, False) as out:
+            out.write("data.txt", "a")
+            out.commit()
+        self.assertEqual((directory / "data.txt").read_text(), "a")
+
     def test_leaves_nothing_without_a_commit(self):
         for kind in Kind:
             with Output(self.path("x"), kind, False) as out, out.open("" if kind is Kind.FILE else "deep/er.txt") as file:

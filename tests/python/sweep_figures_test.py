@@ -167,6 +167,15 @@ class LengthSweepTest(FigureCase):
         self.assertEqual((picture.x.scale, picture.x.label), ("log10", "learning rate"))
         self.assertIn("Exact match at 3 digits.", picture.caption)
 
+    def test_experiments_of_one_rate_are_no_seeds_of_each_other(self):
+        experiments = []
+        for name, unseen in [("a-1", 0.9), ("b-1", 0.1)]:
+            experiments.append(plotted(name))
+            for rate in (1e-4, 1e-3):
+                add(experiments[-1], make_trial("rope", rate=rate, experiment=name), [1, 1, unseen])
+        (panel,) = self.figure("length_sweep", *experiments, parameter="learning_rate").panels
+        self.assertEqual([(one.name.split(":")[0], one.y) for one in panel.series], [("a-1", [0.9, 0.9]), ("b-1", [0.1, 0.1])])
+
 
 if __name__ == "__main__":
     unittest.main()

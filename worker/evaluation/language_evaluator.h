@@ -22,7 +22,8 @@ namespace lengthwise::worker::evaluation {
 
 // Questions and positions are functions of the evaluation's seed and the size alone, so all models
 // see the same ones at every evaluation. All questions of a size share its drawn positions, from
-// their first token to the last token of the answer. Keeps references to its arguments.
+// their first token to the last token of the longest possible text (tasks::LongestContinued), of
+// which a text has the first. Keeps references to its arguments.
 class LanguageEvaluator {
  public:
   struct Options {
