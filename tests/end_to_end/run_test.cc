@@ -675,6 +675,17 @@ TEST(RunTest, CleanedTemporaryDirectoryDoesNotEndARun) {
   auto run = StartRun(directory, kForEver);
   unsetenv("TMPDIR");
   WaitForText(*run, directory + "/output", "started on");
+  {
+    // A trial that is interrupted before its first step has no checkpoint.
+    const auto watcher =
+        platform::ChildProcess::Start({.arguments = {kClient, "watch", "tiny-1", "--output", "json",
+                                                     "--data_dir", directory + "/data"},
+                                       .output_file = directory + "/watched"});
+    ASSERT_TRUE(watcher.ok()) << watcher.status();
+    WaitForText(**watcher, directory + "/watched", "training_points");
+    (*watcher)->Signal(SIGKILL);
+    ASSERT_TRUE((*watcher)->WaitFor(kDeadline));
+  }
   EXPECT_TRUE(std::filesystem::exists(absl::StrCat(temporary, "/lengthwise-", geteuid())));
   std::filesystem::remove_all(temporary);
   const Result shown = RunProgram({kClient, "show", "tiny-1", "--data_dir", directory + "/data"},

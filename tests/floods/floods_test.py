@@ -63,7 +63,7 @@ class FloodsTest(unittest.TestCase):
 
     def test_control_frames_cost_little_with_and_without_a_token(self) -> None:
         self.check(self.flood(["control", "neighbours_control", "neighbours_pings", "neighbours_windows"], scale=0.1))
-        self.check(self.flood(["neighbours_held"], scale=0.2))
+        self.check(self.flood(["neighbours_held"], scale=0.2, max_mb=500))
 
     def test_connections_that_begin_slowly_keep_nobody_out(self) -> None:
         self.check(self.flood(["slow"], scale=0.2))

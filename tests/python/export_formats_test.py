@@ -540,6 +540,7 @@ class OutputTest(TestOfFiles):
         os.chdir(directory)
         with Output(".", Kind.DIRECTORY, False) as out:
             out.write("data.txt", "a")
+            out.write(output.MANIFEST, self.manifest("data.txt"))
             out.commit()
         self.assertEqual((directory / "data.txt").read_text(), "a")
 
