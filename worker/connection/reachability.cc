@@ -26,7 +26,9 @@ void Reachability::Failed(const absl::Status& status, bool answered) {
                                   status.code() == absl::StatusCode::kDeadlineExceeded);
   write_(platform::LogLevel::kWarning,
          away ? absl::StrCat(subject_, " unreachable (", ShortReason(status), "); retrying")
-              : absl::StrCat(subject_, " answers ", status.ToString(), "; retrying"));
+              : absl::StrCat(subject_, " answers ",
+                             status.ToString(absl::StatusToStringMode::kWithNoExtraData),
+                             "; retrying"));
 }
 
 void Reachability::Succeeded() {

@@ -100,6 +100,11 @@ absl::Status RetryWhileUnavailable(absl::Status status,
   return status;
 }
 
+absl::Status ToStatus(const grpc::Status& status) {
+  absl::Status whole = rpc::FromGrpcStatus(status);
+  return rpc::RetryDelay(whole) > absl::ZeroDuration() ? whole : rpc::ToStatus(status);
+}
+
 bool IsTransient(const absl::Status& status) {
   switch (status.code()) {
     case absl::StatusCode::kUnavailable:

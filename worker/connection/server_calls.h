@@ -94,7 +94,8 @@ absl::Status RetryWhileUnavailable(absl::Status status,
                                    const Backoff::Options& reconnect, Reachability& reachability,
                                    TimePoint end, const std::shared_future<void>& stop);
 
-using rpc::ToStatus;
+// Code and message alone (rpc::ToStatus), but a time to retry, which IsTransient reads, stays.
+absl::Status ToStatus(const grpc::Status& status);
 
 // Returns true if a retry may succeed: the server is away, overloaded or restarting (or
 // says when to call again), or the worker's token may be renewed (its file is read again).

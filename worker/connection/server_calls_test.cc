@@ -60,8 +60,11 @@ TEST_F(RetryTest, EndsAtTheDeadline) {
 }
 
 TEST(TransientTest, FullServerThatNamesATimeIsAskedAgain) {
-  EXPECT_TRUE(IsTransient(rpc::ExhaustedFor(absl::Seconds(1), "no room for answers")));
-  EXPECT_FALSE(IsTransient(absl::ResourceExhaustedError("the owner's quota is used up")));
+  const auto received = [](const absl::Status& status) {
+    return ToStatus(rpc::ToGrpcStatus(status));
+  };
+  EXPECT_TRUE(IsTransient(received(rpc::ExhaustedFor(absl::Seconds(1), "no room for answers"))));
+  EXPECT_FALSE(IsTransient(received(absl::ResourceExhaustedError("the quota is used up"))));
 }
 
 }  // namespace
