@@ -43,7 +43,6 @@ void TakeSequences(const tasks::TransductionTask& task,
   for (const auto& [field, evaluated] : EvaluatedFields(specification.evaluation())) {
     absl::c_for_each(evaluated, take);
   }
-  absl::c_for_each(specification.evaluation().validation().lengths(), take);
   for (const v1::TokenSequence& input : specification.evaluation().attention_inputs()) {
     take(input.tokens_size());
   }
@@ -118,10 +117,7 @@ void CheckRegression(const v1::ExperimentSpecification& specification, const std
     if (n < 1) return;  // reported elsewhere
     if (!check("training.lengths", n, 1)) return;
   }
-  std::vector<EvaluatedField> evaluated = EvaluatedFields(evaluation);
-  const auto& validated = evaluation.validation().lengths();
-  evaluated.push_back({"evaluation.validation.lengths", {validated.begin(), validated.end()}});
-  for (const auto& [field, scales] : evaluated) {
+  for (const auto& [field, scales] : EvaluatedFields(evaluation)) {
     for (const int32_t scale : scales) {
       if (scale >= 1 && !check(field, training.lengths().max(), scale)) break;
     }

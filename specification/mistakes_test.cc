@@ -308,6 +308,19 @@ learning_rates: 0.001
   EXPECT_EQ(with("encodings: {name: rope, randomized: true, max_position: 69}"), "");
   EXPECT_THAT(with("encodings: {name: rope, randomized: true, max_position: 68}"),
               StartsWith("encodings[0].max_position: "));
+  const auto with_input = [&](const std::string& digits) {
+    return message(
+        absl::StrCat("tasks: {name: decimal_addition, index_hints: false}\nencodings: "
+                     "{name: rope, randomized: true, max_position: 69}\n"
+                     "training: {steps: 10, lengths: 1..5}\nevaluation: {lengths: "
+                     "1..10, attention_inputs: [{text: \"",
+                     digits, "+", digits, "=\"}]}\n"));
+  };
+  EXPECT_EQ(with_input("1234567890123456789"), "");
+  EXPECT_THAT(with_input("12345678901234567890123"), StartsWith("encodings[0].max_position: "));
+  EXPECT_THAT(
+      with_input(std::string(10002, '1')),
+      StartsWith("evaluation.attention_inputs[0].text: it has 20006 tokens, and no question"));
   EXPECT_EQ(with("encodings: {name: sin_cos, positions: augmented}"), "");
   EXPECT_EQ(with("encodings: {name: sin_cos, positions: augmented, centered: true}"),
             "encodings[0].centered: needs sequences of known length, but a text ends where the "

@@ -1,8 +1,11 @@
 #include <algorithm>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "platform/status_macros.h"
 #include "specification/checks.h"
 #include "specification/training_data.h"
 
@@ -24,6 +27,12 @@ void CheckSizes(absl::string_view field, const std::vector<int32_t>& sizes,
     findings.Add(field, status.message());
     return;
   }
+}
+
+// The size whose positions an input has.
+absl::StatusOr<int64_t> SizeOf(const std::string& input, const tasks::TextTask& task) {
+  ASSIGN_OR_RETURN(const std::vector<int32_t> tokens, task.Parse(input));
+  return tasks::SizeOfPrompt(task, tokens.size());
 }
 
 // A model could not emit an end token outside its vocabulary, and would stop at equal padding.
@@ -75,11 +84,20 @@ int64_t CheckText(const v1::ExperimentSpecification& specification, const std::s
   CheckSizes("training.lengths", {training.lengths().max()}, task, findings);
   for (const auto& [field, sizes] : evaluated) CheckSizes(field, sizes, task, findings);
   CheckTextEvaluation(evaluation, findings);
+  int64_t longest_input = 0;
   for (int i = 0; i < evaluation.attention_inputs_size(); ++i) {
-    const absl::Status read = task.Parse(evaluation.attention_inputs(i).text()).status();
-    if (read.ok() && !evaluation.attention_inputs(i).text().empty()) continue;
-    findings.Add(absl::StrCat("evaluation.attention_inputs[", i, "].text"),
-                 read.ok() ? "required: the task reads text" : std::string(read.message()));
+    const std::string field = absl::StrCat("evaluation.attention_inputs[", i, "].text");
+    const std::string& text = evaluation.attention_inputs(i).text();
+    if (text.empty()) {
+      findings.Add(field, "required: the task reads text");
+      continue;
+    }
+    const auto size = SizeOf(text, task);
+    if (!size.ok()) {
+      findings.Add(field, size.status().message());
+      break;  // to find that no size fits takes time
+    }
+    longest_input = std::max(longest_input, tasks::LongestContinued(task, *size));
   }
   if (!findings.empty()) return 0;
 
@@ -97,8 +115,9 @@ int64_t CheckText(const v1::ExperimentSpecification& specification, const std::s
                  augmented, ", twice the tokens of an example of ", training.lengths().max(),
                  " (training.lengths.max), which augmentation makes longer");
   }
-  int64_t longest = tasks::LongestTraining(task, training.lengths().max(), packing.tokens(),
-                                           JoinsExamples(packing));
+  int64_t longest =
+      std::max(longest_input, tasks::LongestTraining(task, training.lengths().max(),
+                                                     packing.tokens(), JoinsExamples(packing)));
   for (const auto& [field, sizes] : evaluated) {
     for (const int32_t size : sizes) {
       longest = std::max(longest, tasks::LongestContinued(task, size));

@@ -83,8 +83,8 @@ struct EvaluatedField {
   std::vector<int32_t> lengths;
 };
 
-// The fields of all lengths that a trial evaluates or records, except for validation. The
-// projection's are there if it has lengths.
+// The fields of all lengths that a trial evaluates or records. The projection's are there if it has
+// lengths.
 inline std::vector<EvaluatedField> EvaluatedFields(const v1::Evaluation& evaluation) {
   const auto list = [](const auto& lengths) {
     return std::vector<int32_t>(lengths.begin(), lengths.end());
@@ -93,7 +93,8 @@ inline std::vector<EvaluatedField> EvaluatedFields(const v1::Evaluation& evaluat
   std::vector<EvaluatedField> fields = {
       {"evaluation.lengths", list(evaluation.lengths())},
       {"evaluation.interval_lengths", list(evaluation.interval_lengths())},
-      {"evaluation.attention_lengths", list(evaluation.attention_lengths())}};
+      {"evaluation.attention_lengths", list(evaluation.attention_lengths())},
+      {"evaluation.validation.lengths", list(evaluation.validation().lengths())}};
   if (!projection.lengths().empty()) {
     fields.push_back({"evaluation.projection.fitted_length", {projection.fitted_length()}});
     fields.push_back({"evaluation.projection.lengths", list(projection.lengths())});

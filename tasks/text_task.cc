@@ -1,7 +1,12 @@
 #include "tasks/text_task.h"
 
+#include "absl/strings/str_cat.h"
+
 namespace lengthwise::tasks {
 namespace {
+
+// Of Evaluation.lengths.
+constexpr int64_t kLargestSize = 100'000;
 
 TextExample Draw(const TextTask& task, const TextData& data, random::Stream stream) {
   const int64_t size = task.DrawSize(data.smallest_size, data.largest_size, stream);
@@ -48,6 +53,23 @@ uint64_t EpochExamples::NumberAt(int64_t place) {
 int64_t LongestTraining(const TextTask& task, int64_t largest_size, int64_t packed,
                         bool attend_across) {
   return attend_across || task.augments() ? packed : task.LongestExample(largest_size);
+}
+
+TextExample EvaluationQuestion(const TextTask& task, uint64_t seed, int64_t size, int64_t number) {
+  random::Stream stream(seed, random::Purpose::kEvaluationSamples, static_cast<uint64_t>(size),
+                        static_cast<uint32_t>(number));
+  return task.Question(size, number, stream);
+}
+
+absl::StatusOr<int64_t> SizeOfPrompt(const TextTask& task, size_t tokens) {
+  for (int64_t size = 1; size <= kLargestSize; ++size) {
+    if (!task.Check(size).ok()) continue;
+    // A question is drawn only where it may be as long.
+    if (task.LongestExample(size) < static_cast<int64_t>(tokens)) continue;
+    if (EvaluationQuestion(task, /*seed=*/0, size, 0).prompt >= tokens) return size;
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("it has ", tokens, " tokens, and no question of the task has as many"));
 }
 
 int64_t LongestContinued(const TextTask& task, int64_t size) {

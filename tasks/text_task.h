@@ -169,6 +169,13 @@ class EpochExamples {
 int64_t LongestTraining(const TextTask& task, int64_t largest_size, int64_t packed,
                         bool attend_across);
 
+// Question `number` of `size` in evaluations with this seed.
+TextExample EvaluationQuestion(const TextTask& task, uint64_t seed, int64_t size, int64_t number);
+
+// The size whose positions a prompt of `tokens` tokens has that somebody wrote: the smallest one
+// with a question of at least as many. INVALID_ARGUMENT if there is none.
+absl::StatusOr<int64_t> SizeOfPrompt(const TextTask& task, size_t tokens);
+
 // Upper bound for the tokens of a question of `size` with a model's answer: the longest example's,
 // doubled for tasks with augmentation, where a model may imitate what was added.
 int64_t LongestContinued(const TextTask& task, int64_t size);

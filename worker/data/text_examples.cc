@@ -13,9 +13,6 @@
 namespace lengthwise::worker::data {
 namespace {
 
-// Of Evaluation.lengths.
-constexpr int64_t kLargestSize = 100'000;
-
 // Appends the pieces of the sequence at places start .. end - 1 of the batch.
 void AddSequence(const tasks::PackedBatch& batch, size_t start, size_t end,
                  const v1::Packing& packing, std::vector<TextPiece>& pieces) {
@@ -121,12 +118,8 @@ absl::StatusOr<GivenSequence> TextExamples::Given(const v1::TokenSequence& input
     tokens.assign(parsed.begin(), parsed.end());
   }
   if (tokens.empty()) return absl::InvalidArgumentError("it is empty");
-  for (int64_t n = 1; n <= kLargestSize; ++n) {
-    if (!task_->Check(n).ok() || Question(/*seed=*/0, n, 0).prompt < tokens.size()) continue;
-    return GivenSequence{.length = n, .tokens = std::move(tokens)};
-  }
-  return absl::InvalidArgumentError(
-      absl::StrCat("it has ", tokens.size(), " tokens, and no question of the task has as many"));
+  ASSIGN_OR_RETURN(const int64_t size, tasks::SizeOfPrompt(*task_, tokens.size()));
+  return GivenSequence{.length = size, .tokens = std::move(tokens)};
 }
 
 tasks::PackedBatch TextExamples::BatchOfStep(uint64_t data_seed, int64_t step) const {
@@ -169,12 +162,6 @@ std::vector<TextPass> TextExamples::TrainingPasses(uint64_t data_seed, int64_t s
     for (TextPiece& piece : pieces) piece.prompt = PromptOf(piece);
   }
   return MakePasses(pieces);
-}
-
-tasks::TextExample TextExamples::Question(uint64_t seed, int64_t n, int64_t number) const {
-  random::Stream stream(seed, random::Purpose::kEvaluationSamples, static_cast<uint64_t>(n),
-                        static_cast<uint32_t>(number));
-  return task_->Question(n, number, stream);
 }
 
 TextPiece TextExamples::AnswerPiece(const tasks::TextExample& example) const {

@@ -84,7 +84,7 @@ class TextExamples : public ExampleSource {
   }
   int64_t LongestTraining(const v1::Training& training) const override;
   double ExamplesOfStep(const v1::Training& training) const override;
-  // The prompt has the positions of the smallest size with a question of at least as many tokens.
+  // tasks::SizeOfPrompt is the length.
   absl::StatusOr<GivenSequence> Given(const v1::TokenSequence& input) const override;
 
   // Returns the passes of a step (from 1), packed by tasks::PackTrainingBatch or PackEpochBatch.
@@ -94,7 +94,9 @@ class TextExamples : public ExampleSource {
   std::vector<TextPass> TrainingPasses(uint64_t data_seed, int64_t step) const;
 
   // Returns question `number` of size `n` in evaluations with this seed.
-  tasks::TextExample Question(uint64_t seed, int64_t n, int64_t number) const;
+  tasks::TextExample Question(uint64_t seed, int64_t n, int64_t number) const {
+    return tasks::EvaluationQuestion(*task_, seed, n, number);
+  }
 
   // Returns the example with only the tokens of its answer as targets.
   TextPiece AnswerPiece(const tasks::TextExample& example) const;
