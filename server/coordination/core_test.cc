@@ -263,6 +263,29 @@ TEST_F(CoreTest, DamagedCheckpointFallsBackToThePreviousOne) {
   EXPECT_THAT(Measured(experiment), IsEmpty());
 }
 
+TEST_F(CoreTest, LostCheckpointFallsBackToAnEarlierOneOfItsStep) {
+  const std::string experiment = coordinator_.Create("sort", 1, 1);
+  const v1::Lease lease = coordinator_.Acquire("w");
+  int64_t sequence = 0;
+  for (const auto& [step, bytes] : std::vector<std::pair<int64_t, std::string>>{
+           {10, "first"}, {20, "drained"}, {20, "evaluated"}}) {
+    ASSERT_EQ(coordinator_.Upload(lease, 0, step, bytes), absl::OkStatus());
+    Send(lease, {CheckpointEvent(lease, 0, ++sequence, step, bytes)});
+  }
+  coordinator_->sweeper().Flush();
+  coordinator_.Release("w", lease);
+  std::filesystem::remove(ArtifactPath(lease, "evaluated"));
+
+  const v1::Lease second = coordinator_.Acquire("w");
+  EXPECT_EQ(second.trials(0).checkpoint_step(), 20);
+  EXPECT_EQ(second.trials(0).checkpoint().sha256(), platform::Sha256Hex("drained"));
+  std::string warning;
+  for (const v1::Event& event : coordinator_.History(experiment)) {
+    if (event.has_log_line()) warning = event.log_line().text();
+  }
+  EXPECT_THAT(warning, HasSubstr("going on from an earlier one of that step"));
+}
+
 // Reading gigabytes takes long and would block the whole server.
 TEST_F(CoreTest, LargeCheckpointIsVerifiedOnDownload) {
   const std::string experiment = coordinator_.Create("sort", 1, 1);

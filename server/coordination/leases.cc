@@ -163,6 +163,8 @@ absl::StatusOr<Leases::Found> Leases::CheckCheckpoint(int64_t key) {
                    store_.NewestEvents(key, v1::Event::kCheckpoint, kKeptCheckpoints + 1));
   const int64_t wanted = trial.checkpoint_step;
   int64_t usable = 0;
+  // Step of the last one that was passed over.
+  int64_t lost = 0;
   std::string problem = "it is not in the history";
   for (const EventRecord& record : events) {
     if (record.step > wanted) continue;
@@ -175,6 +177,10 @@ absl::StatusOr<Leases::Found> Leases::CheckCheckpoint(int64_t key) {
     }
     if (status.ok()) {
       usable = record.step;
+      // A drain during an evaluation stores a step twice. The lost one would be found by its step.
+      if (lost == usable) {
+        RETURN_IF_ERROR(store_.DeleteWorkerEvents(key, record.position));
+      }
       break;
     }
     if (!IsLost(status)) {
@@ -189,8 +195,9 @@ absl::StatusOr<Leases::Found> Leases::CheckCheckpoint(int64_t key) {
       return Found::kUnreadable;
     }
     if (record.step == wanted) problem = std::string(status.message());
+    lost = record.step;
   }
-  if (usable == wanted) return Found::kUsable;
+  if (usable == wanted && lost == 0) return Found::kUsable;
   if (usable == 0) {
     ASSIGN_OR_RETURN(const auto specification, SharedSpecificationOf(store_, trial.pack));
     const std::string& evaluated = specification.evaluated_trial();
@@ -210,7 +217,9 @@ absl::StatusOr<Leases::Found> Leases::CheckCheckpoint(int64_t key) {
   event.mutable_log_line()->set_severity(v1::LogLine::WARNING);
   event.mutable_log_line()->set_text(absl::StrCat(
       "the checkpoint of step ", wanted, " cannot be used (", problem, "); going on from ",
-      usable > 0 ? absl::StrCat("the one of step ", usable) : "the beginning"));
+      usable == wanted ? "an earlier one of that step"
+      : usable > 0     ? absl::StrCat("the one of step ", usable)
+                       : "the beginning"));
   RETURN_IF_ERROR(ledger_.Append(trial, std::move(event)));
   ledger_.scheduler().SetCheckpoint(key, usable);
   return Found::kChanged;
