@@ -345,14 +345,21 @@ void WorkerLoop::Take(const v1::SynchronizeRequest& request, v1::SynchronizeResp
     no_lease_reason_ = response.no_lease_reason();
     if (!no_lease_reason_.empty()) platform::LogInfo("no lease: " + no_lease_reason_);
   }
-  // A call that overtook the answer with a lease may be answered with the same one.
-  if (!wants_lease_ || response.lease().fencing_token() <= newest_token_) return;
+  // A call that overtook the answer with a lease is answered with the same one, and so is a later
+  // call if the lease was given up before any call listed it. Tokens do not tell: those of another
+  // database begin at 1.
+  v1::Lease& lease = *response.mutable_lease();
+  if (!wants_lease_ || lease.trials().empty() || request.number() <= taken_at_ ||
+      lease.lease_id() == taken_) {
+    return;
+  }
   wants_lease_ = false;
-  newest_token_ = response.lease().fencing_token();
+  taken_at_ = number_;
+  taken_ = lease.lease_id();
   held_.emplace();
-  held_->set_lease_id(response.lease().lease_id());
-  held_->set_fencing_token(newest_token_);
-  granted_ = std::move(*response.mutable_lease());
+  held_->set_lease_id(taken_);
+  held_->set_fencing_token(lease.fencing_token());
+  granted_ = std::move(lease);
 }
 
 void WorkerLoop::Fail(absl::Status status) {

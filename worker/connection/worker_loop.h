@@ -129,7 +129,9 @@ class WorkerLoop {
   std::optional<v1::HeldLease> held_ ABSL_GUARDED_BY(mutex_);
   LeaseSession* session_ ABSL_GUARDED_BY(mutex_) = nullptr;
   std::vector<v1::ReleasedLease> released_ ABSL_GUARDED_BY(mutex_);
-  int64_t newest_token_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Id of the last lease, and number of the newest call when it came.
+  std::string taken_ ABSL_GUARDED_BY(mutex_);
+  int64_t taken_at_ ABSL_GUARDED_BY(mutex_) = 0;
   // The server's last reason for not granting a lease, already logged. Empty after a lease.
   std::string no_lease_reason_ ABSL_GUARDED_BY(mutex_);
 
