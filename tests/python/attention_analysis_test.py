@@ -77,6 +77,18 @@ class AttentionTest(AnalysisTest):
             saying='did you mean "ground"?; there are ground, other',
         )  # fmt: skip
 
+    def test_weights_of_any_network_are_compared_or_refused(self):
+        self.add([("ground", 1), ("other", 1)])
+        # As of a network whose first token attends to nothing.
+        self.add_map("ground1", [0, 0, 0.25, 0.75])
+        self.add_map("other1", [0, 0, 0.5, 0.5])
+        for ask in (("attention", EXPERIMENT, "--reference", "ground"), ("attention_matrix", EXPERIMENT)):
+            self.assertEqual(self.run_command(*ask), 0)
+            self.assert_refused(FAILURE, *ask, "--measure", "js", saying="all zero for a token")
+        self.add([("broken", 1)])
+        self.add_map("broken1", [math.nan, 1, 0.5, 0.5])
+        self.assert_refused(FAILURE, "attention_matrix", EXPERIMENT, saying="are not all finite")
+
     def test_encodings_of_one_training_are_correlated(self):
         # By learning rate; the second experiment was trained longer, and there all is the other way round.
         for experiment, steps, sign in (("a-1", 100, 1), ("b-1", 200, -1)):

@@ -1,4 +1,5 @@
 """Figures of what is recorded of single answers and activations: errors, attention, projections."""
+import json
 import unittest
 
 import numpy
@@ -199,6 +200,11 @@ class AttentionFigureTest(FigureCase):
         del self.experiment.maps[trial.name][2:]
         self.assertEqual(self.figure("attention", self.experiment).row_titles, ["None\ninput 1", "None\ninput 2"])
 
+    def test_weights_that_are_no_number_are_none_in_json(self):
+        self.add_map(attention_map(numpy.array([[[[numpy.nan, 1], [0.5, 0.5]]]]), [3, 5]))
+        drawn = json.loads(numbers.to_json(self.figure("attention", self.experiment)))
+        self.assertEqual(drawn["panels"][0]["map"], [[None, 1.0], [0.5, 0.5]])
+
     def test_names_the_mistake(self):
         self.assertIn("has recorded attention yet", self.message("attention", self.experiment))
         self.add_map(self.MAP)
@@ -206,6 +212,10 @@ class AttentionFigureTest(FigureCase):
         self.assertIn("no head 9", self.message("attention", self.experiment, head=9))
         self.assertIn("no attention maps of length 7; recorded: 1", self.message("attention", self.experiment, length=7))
         self.assertIn("attention_sequences", self.message("attention", self.experiment, sequence=2))
+        for trial in self.experiment.trials:
+            trial.state = event_pb2.SUCCEEDED
+        self.experiment.maps.clear()
+        self.assertIn("all have ended; the retention deletes", self.message("attention", self.experiment))
         for trial in self.experiment.trials:
             del trial.specification.evaluation.attention_lengths[:]
         self.assertIn("evaluation.attention_lengths in its specification", self.message("attention", self.experiment))

@@ -1,9 +1,11 @@
 """Figures over training: scores and losses by step, epoch and time."""
 import math
+import math
 import unittest
 
 import numpy
 from figure_fixture import FigureCase, MetricsCase, add, add_curve, add_interval, make_trial, plotted, setUpModule
+from lengthwise.web import figures
 
 
 class AccuracyOverStepsTest(MetricsCase):
@@ -98,6 +100,18 @@ class AccuracyOverStepsTest(MetricsCase):
         mean = self.figure("accuracy_over_epochs", self.experiment)
         self.assertEqual([list(one.x) for one in mean.panels[0].series], [[10, 20], [10], [10]])
         self.assertIn("1 evaluation has a loss that is not finite", mean.caption)
+
+    def test_length_without_a_finite_loss_leaves_the_others(self):
+        self.add_trial("cumulative_sum", "sin_cos", 0)
+        for step in (10, 20):
+            self.evaluate(step, False, [0, 0], [1 / step, math.inf])
+        found = figures.heat_maps(self.experiment, None)
+        self.assertEqual(found.steps, [10, 20])
+        self.assertEqual(found.maps[0].lengths, [(2, True)])
+        # Nor do values at the end that are none hide what was before.
+        self.evaluate(30, False, [0, 0], [math.nan, math.nan])
+        (line,) = self.figure("accuracy_over_steps", self.experiment, length=2).panels[0].series
+        self.assertEqual(line.x, [10, 20])
 
     def test_without_stored_examples_there_are_steps(self):
         self.add_trial("decimal_addition", "rope", 0)

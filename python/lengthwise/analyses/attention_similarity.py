@@ -52,17 +52,29 @@ class Maps:
         return numpy.concatenate([rows.ravel() for rows in self.rows]).astype(float)
 
 
-def fetch_probabilities(subject: Subject, trial: Trial) -> Maps | None:
-    """None if no maps are recorded."""
+def fetch_probabilities(subject: Subject, trial: Trial, kind: AttentionMeasure) -> Maps | None:
+    """None if no maps are recorded. FAILED_PRECONDITION if the measure cannot compare them: a network of a user may give
+    any weights.
+    """
     recorded = maps_of(subject, trial)
     if not recorded:
         return None
-    return Maps(
+    maps = Maps(
         sequences=[tuple(one.tokens.tolist()) for one in recorded],
         layers=recorded[-1].probabilities.shape[0],
         heads=recorded[-1].probabilities.shape[1],
         rows=[one.probabilities.reshape(-1, one.probabilities.shape[-1]) for one in recorded],
     )
+    problem = ""
+    if not all(numpy.isfinite(rows).all() for rows in maps.rows):
+        problem = "are not all finite"
+    elif kind is AttentionMeasure.COSINE:
+        problem = "" if any(rows.any() for rows in maps.rows) else "are all zero, which has no cosine"
+    elif not all((rows >= 0).all() and (rows.sum(axis=-1) > 0).all() for rows in maps.rows):
+        problem = "are negative, or all zero for a token, which is no distribution; --measure cosine compares them"
+    if problem:
+        raise refused(f"the attention weights of {short_name(trial.name)} {problem}")
+    return maps
 
 
 def measure(kind: AttentionMeasure, one: Maps, other: Maps) -> float:
@@ -110,8 +122,8 @@ class AttentionComparison:
     without_maps: list[str] = field(default_factory=list)
 
 
-def _models_with_maps(subject: Subject, one: TrialSet) -> list[tuple[Trial, Maps]]:
-    return by_seed(one.trials, lambda trial: fetch_probabilities(subject, trial))
+def _models_with_maps(subject: Subject, one: TrialSet, kind: AttentionMeasure) -> list[tuple[Trial, Maps]]:
+    return by_seed(one.trials, lambda trial: fetch_probabilities(subject, trial, kind))
 
 
 def compare(subject: Subject, reference: str, kind: AttentionMeasure) -> AttentionComparison:
@@ -122,7 +134,7 @@ def compare(subject: Subject, reference: str, kind: AttentionMeasure) -> Attenti
     # The references' maps stay, those of all others come and go: an experiment may have gigabytes.
     references: dict[TrialSet, list[tuple[Trial, Maps]]] = {}
     for one in subject.sets:
-        if one.encoding == reference and (found := _models_with_maps(subject, one)):
+        if one.encoding == reference and (found := _models_with_maps(subject, one, kind)):
             for trial, maps in found[1:]:
                 check_alike(maps, found[0][1], trial, reference)
             references[one] = found
@@ -133,7 +145,7 @@ def compare(subject: Subject, reference: str, kind: AttentionMeasure) -> Attenti
         row = AttentionSimilarity(one)
         partner = reference_of(one, reference, subject.sets)
         others = references.get(partner, []) if partner is not None else []
-        own = references[one] if one in references else _models_with_maps(subject, one)
+        own = references[one] if one in references else _models_with_maps(subject, one, kind)
         for trial, maps in own:
             row.models += 1
             comparison.sequences, comparison.layers = len(maps.sequences), maps.layers
@@ -173,7 +185,7 @@ def compare_all(subject: Subject, kind: AttentionMeasure) -> SimilarityMatrix:
     """Every encoding with every other (Figure 3B). Sets without maps are left out; FAILED_PRECONDITION if fewer than two
     have some, or their maps are of different sequences, layers or heads.
     """
-    found = {one: models for one in subject.sets if (models := _models_with_maps(subject, one))}
+    found = {one: models for one in subject.sets if (models := _models_with_maps(subject, one, kind))}
     sets = list(found)
     if len(sets) < 2:
         raise refused(f"fewer than two encodings have attention maps; {HOW_TO_RECORD_MAPS}")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from lengthwise._proto import event_pb2, experiment_service_pb2, specification_pb2
-from lengthwise.errors import UsageError, refused
+from lengthwise.errors import UsageError, damaged, refused
 from lengthwise.names import label
 from lengthwise.plots.data import PlottedExperiment, experiment_names
 from lengthwise.plots.groups import choose, final_key, final_score, seeds_of
@@ -91,7 +91,10 @@ class Subject:
         return unseen_lengths((SeenLengths.by(trial) for one in self.experiments for trial in one.trials), otherwise)
 
     def experiment_of(self, trial: Trial) -> PlottedExperiment:
-        return next(one for one in self.experiments if trial.name.startswith(f"{one.full_name}/"))
+        for one in self.experiments:
+            if trial.name.startswith(f"{one.full_name}/"):
+                return one
+        raise damaged(f"{trial.name} is a trial of no experiment that was asked for")
 
     def best_rate(self, sets: Iterable[TrialSet]) -> TrialSet | None:
         """Of sets that differ in their learning rates; the first if none has been evaluated."""

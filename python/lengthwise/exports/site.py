@@ -7,6 +7,7 @@ All numbers of index.html are means over what length_accuracies.csv holds.
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
 
 import grpc
@@ -26,6 +27,7 @@ from lengthwise.version import __version__
 
 Trial = experiment_service_pb2.Trial
 _SUMS = "SHA256SUMS"
+_STATE_NAME = partial(events.name_of, event_pb2.TrialState.DESCRIPTOR)
 
 
 def alone(experiment: str, trial: Trial) -> dict[str, Any]:
@@ -76,7 +78,7 @@ class SiteExporter(CsvExporter):
         for event in queries.stored_events(self.connection, trial.name, log_only=True):
             change, text = event.state_change, event.log_line.text
             if event.HasField("state_change"):
-                text = " ".join(filter(None, [event_pb2.TrialState.Name(change.to), change.worker, change.reason]))
+                text = " ".join(filter(None, [_STATE_NAME(change.to), change.worker, change.reason]))
             lines.append(f"{events.to_datetime(event.time):%Y-%m-%d %H:%M:%S} step {event.step}: {text}")
         return lines
 
@@ -104,7 +106,12 @@ class SiteExporter(CsvExporter):
             guess=data.summary.heading.random_guess,
             results=_results(data.summary),
             trials=[_row(trial, data.summary, finals, sums) for trial in self.subject.trials],
-            has_files=any("contents" in task.parameters for task in data.experiment.specification.tasks),
+            evaluated=short_name(data.experiment.specification.evaluated_trial),
+            has_files=any(
+                parameter in one.parameters
+                for one in (*data.experiment.specification.tasks, *data.experiment.specification.networks)
+                for parameter in ("contents", "file_sha256")
+            ),
             figures=list(figures),
             choice=choice_of(group_trials([data.plotted])),
             undrawn=undrawn,
@@ -138,7 +145,7 @@ def _row(
 
     return {
         "name": name,
-        "state": event_pb2.TrialState.Name(trial.state),
+        "state": _STATE_NAME(trial.state),
         "seen": score("seen"),
         "unseen": score("unseen"),
         "steps": str(trial.outcome.training_steps),

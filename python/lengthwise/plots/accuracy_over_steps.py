@@ -74,6 +74,8 @@ def interval_lines(groups: Sequence[TrialGroup], evaluations: dict[str, dict[str
             trials = best_rate(group, key_of)
         except NothingChoosesError:
             raise NothingChoosesError("give a seen length in evaluation.interval_lengths") from None
+        if not trials and len(group.rates) == 1:  # the last values of all are not finite
+            trials = [trial for trial in group.trials if trial.name in of_trials]
         if trials:
             found.append(IntervalLine(group, trials, of_trials))
     return found

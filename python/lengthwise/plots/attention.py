@@ -122,9 +122,8 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
         )
     if not rows:
         if options.length is None or not lengths:
-            yet = "recorded attention yet; that is done after the last evaluation"
             how = "attention maps; evaluation.attention_lengths in its specification, such as [20, 40],"
-            raise not_recorded(experiments, records_attention, yet, how)
+            raise not_recorded(experiments, records_attention, "recorded attention", how, at_the_end=True)
         raise UsageError(
             f"there are no attention maps of length {options.length}; recorded: {', '.join(map(str, sorted(lengths)))}"
         )
@@ -168,7 +167,7 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
     maps = [panel.map for panel in result.panels if panel.map is not None]
     # Soft-max gives 1 at most; a scale that ends a little below would only look odd.
     highest = max(float(one.values.max()) for one in maps)
-    result.map_maximum = 1 if highest > 0.9 or highest <= 0 else highest
+    result.map_maximum = highest if 0 < highest <= 0.9 else 1  # also if a network of a user gives weights that are no number
     remarks = []
     if any(row.group.experiment.catalogue.has_output_tokens(row.group.task) for row in rows):
         remarks.append("White lines: where the input ends and the output begins.")

@@ -24,6 +24,10 @@ T = TypeVar("T")
 LOSS_POINTS = 1000
 
 
+def has_ended(trial: Trial) -> bool:
+    return trial.state in (event_pb2.SUCCEEDED, event_pb2.FAILED, event_pb2.CANCELLED)
+
+
 @dataclass(frozen=True)
 class TrialFilter:
     """Selects the trials to draw: each sequence that is not empty must contain the trial's label."""

@@ -14,7 +14,7 @@ from lengthwise._proto import event_pb2
 from lengthwise.errors import LengthwiseError, UsageError, refused
 from lengthwise.events import sequence_counts
 from lengthwise.plots.catalogue import Component
-from lengthwise.plots.data import PlottedExperiment, Trial, experiment_names
+from lengthwise.plots.data import PlottedExperiment, Trial, experiment_names, has_ended
 from lengthwise.plots.groups import TrialGroup, of_task, rule_of, tasks_of
 from lengthwise.plots.options import Options
 from lengthwise.plots.picture import Axis, Panel, Picture, Reference, Series
@@ -240,19 +240,29 @@ def arrange_panels(picture: Picture, what: str = "one a task", how: str = "choos
 
 
 def not_recorded(
-    experiments: Sequence[PlottedExperiment], asked_for: Callable[[Trial], object], yet: str, how: str
+    experiments: Sequence[PlottedExperiment],
+    asked_for: Callable[[Trial], object],
+    done: str,
+    how: str,
+    at_the_end: bool = False,
 ) -> LengthwiseError:
-    """`yet`: what no trial has done if some were asked for it; `how`: what there is none of, and how it is asked for."""
+    """`done`: what no trial has done if some were asked for it; `how`: what there is none of, and how it is asked for.
+    `at_the_end`: it is done after the last evaluation, and the retention deletes what it gave.
+    """
     names = experiment_names(experiments)
-    if any(asked_for(trial) for experiment in experiments for trial in experiment.trials):
-        return refused(f"no trial of {names} has {yet}")
-    return refused(f"{names} has no {how} records them")
+    asked = [trial for experiment in experiments for trial in experiment.trials if asked_for(trial)]
+    if not asked:
+        return refused(f"{names} has no {how} records them")
+    if all(map(has_ended, asked)):
+        deleted = "; the retention deletes what was recorded" if at_the_end else ""
+        return refused(f"no trial of {names} has {done}, and all have ended{deleted}")
+    return refused(f"no trial of {names} has {done} yet{'; that is done after the last evaluation' if at_the_end else ''}")
 
 
 def no_interval_evaluation(experiments: Sequence[PlottedExperiment]) -> LengthwiseError:
     how = "evaluations during training; evaluation.every_steps in its specification"
     every_steps = attrgetter("specification.evaluation.every_steps")
-    return not_recorded(experiments, every_steps, "been evaluated during training yet", how)
+    return not_recorded(experiments, every_steps, "been evaluated during training", how)
 
 
 def no_final_evaluation(experiments: Sequence[PlottedExperiment]) -> LengthwiseError:

@@ -76,9 +76,8 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
         tasks.append(task_title(group))
         result.row_titles.append(group.name)
     if not result.panels:
-        yet = "recorded projections yet; that is done after the last evaluation"
         how = "projections; evaluation.projection in its specification, such as {lengths: [40, 150]},"
-        raise not_recorded(experiments, _records_projections, yet, how)
+        raise not_recorded(experiments, _records_projections, "recorded projections", how, at_the_end=True)
     if len(result.row_titles) > _MOST_ROWS:
         raise UsageError(
             f"a picture has room for {_MOST_ROWS} rows, one an encoding and task, and these are {len(result.row_titles)}; "

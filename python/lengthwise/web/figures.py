@@ -5,8 +5,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import grpc
+
 from lengthwise import plots, trial_history
 from lengthwise.connection import Connection
+from lengthwise.errors import LengthwiseError, NotFoundError
 from lengthwise.names import label, short_name
 from lengthwise.plots.data import PlottedExperiment, Trial, TrialFilter, keep
 from lengthwise.plots.groups import TrialGroup, best_rate, final_key, group_trials, tasks_of
@@ -25,6 +28,8 @@ def choose(experiment: PlottedExperiment, filter: TrialFilter, seeds: Sequence[r
     keep([chosen], filter)
     if seeds:
         chosen.choose([one for one in chosen.trials if any(one.specification.weight_seed in span for span in seeds)])
+        if not chosen.trials:
+            raise NotFoundError("no chosen trial has one of these seeds", code=grpc.StatusCode.NOT_FOUND)
     return chosen
 
 
@@ -93,7 +98,13 @@ def _lines_by_step(experiment: PlottedExperiment) -> dict[int, dict[str, dict[fl
     found: dict[int, dict[str, dict[float, float]]] = {}
     during = [one.accuracies for one in experiment.evaluations(intervals=True) if not one.accuracies.final]
     for length in sorted({length for measured in during for length in measured.lengths}):
-        for series in plots.describe("accuracy_over_steps", [experiment], Options(length=length)).panels[0].series:
+        try:
+            drawn = plots.describe("accuracy_over_steps", [experiment], Options(length=length)).panels[0].series
+        except LengthwiseError as error:
+            if error.code is not grpc.StatusCode.FAILED_PRECONDITION:
+                raise
+            continue  # no value at this length is finite
+        for series in drawn:
             for step, score in zip(series.x, series.y) if series.name else ():
                 found.setdefault(int(step), {}).setdefault(series.name, {})[length] = score
     if experiment.evaluations():

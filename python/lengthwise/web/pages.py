@@ -27,7 +27,7 @@ from starlette.routing import Route
 from lengthwise import names, queries, report
 from lengthwise._proto import event_pb2, experiment_service_pb2
 from lengthwise.errors import LengthwiseError, NotFoundError, UsageError
-from lengthwise.events import to_datetime
+from lengthwise.events import name_of, to_datetime
 from lengthwise.names import label, short_name
 from lengthwise.plots import catalogue
 from lengthwise.plots.catalogue import Catalogue
@@ -51,6 +51,9 @@ _BEGUN_SECONDS = 5.0
 _FIRST_CHART = "accuracy_by_length"
 # More are read all at once instead of one by one.
 _MOST_SINGLE_READS = 50
+
+# The server is away for a moment.
+_AWAY = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.RESOURCE_EXHAUSTED)
 
 # uPlot 1.6.31 as its authors released it. Nothing else of the package that carries it is used, and no other file is served.
 _CHART_FILES = {
@@ -217,7 +220,7 @@ class Site:
             "percent": lambda value: "–" if value is None else f"{100 * value:.1f}",
             "label": label,
             "short": short_name,
-            "state": event_pb2.TrialState.Name,
+            "state": partial(name_of, event_pb2.TrialState.DESCRIPTOR),
             "segment": lambda text: quote(text, safe=""),
             "time": lambda stamp: to_datetime(stamp).strftime("%Y-%m-%d %H:%M:%S UTC"),
         }
@@ -368,7 +371,8 @@ class Site:
 
     def _failure(self, error: LengthwiseError, whole: bool = True) -> Response:
         codes = {"NOT_FOUND": 404, "INVALID_ARGUMENT": 400, "PERMISSION_DENIED": 403, "UNAUTHENTICATED": 403}
-        code = codes.get(error.code.name, 503)
+        # page.js asks again after 503.
+        code = 503 if error.code in _AWAY else codes.get(error.code.name, 409)
         text = self._templates.get_template("error.html").render(message=str(error), whole=whole)
         return HTMLResponse(text, code, {"Cache-Control": "no-store"})
 
@@ -386,8 +390,7 @@ class Site:
             if media != "application/json":
                 return self._failure(error)
             # A chart shows why there is none.
-            unreachable = error.code in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED)
-            return Response(json.dumps({"message": str(error)}), 503 if unreachable else 200, media_type=media)
+            return Response(json.dumps({"message": str(error)}), 503 if error.code in _AWAY else 200, media_type=media)
         headers = {"Cache-Control": "no-store"}
         if name:
             headers["Content-Disposition"] = f'attachment; filename="{name}"'

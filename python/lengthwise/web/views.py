@@ -12,12 +12,12 @@ from markupsafe import Markup
 
 from lengthwise import accuracy_table, comparison, names, plots, queries, report
 from lengthwise._proto import event_pb2, experiment_service_pb2, fleet_service_pb2
-from lengthwise.events import to_datetime
+from lengthwise.events import name_of, to_datetime
 from lengthwise.message_json import as_dictionary
 from lengthwise.names import label, short_name
 from lengthwise.plots import drawing, numbers, style
 from lengthwise.plots.attention import records_attention
-from lengthwise.plots.data import Trial
+from lengthwise.plots.data import Trial, has_ended
 from lengthwise.plots.options import Options
 from lengthwise.rendering import Records, format_count, format_exact
 from lengthwise.report.attention_maps import maps_for_viewer
@@ -165,7 +165,7 @@ def _trial_row(trial: Trial) -> dict[str, Any]:
         "encoding": label(specification.encoding),
         "rate": specification.learning_rate,
         "seed": specification.weight_seed,
-        "state": event_pb2.TrialState.Name(trial.state),
+        "state": name_of(event_pb2.TrialState.DESCRIPTOR, trial.state),
         "reason": trial.reason,
         "attempts": trial.attempt,
         "worker": trial.worker,
@@ -216,7 +216,11 @@ def _log(asked: Asked) -> dict[str, Any]:
 
 def _attention(asked: Asked) -> dict[str, Any]:
     plotted = asked.plotted()
-    return {"maps": maps_for_viewer(plotted, 8 << 20), "asked_for": any(map(records_attention, plotted.trials))}
+    return {
+        "maps": maps_for_viewer(plotted, 8 << 20),
+        "asked_for": any(map(records_attention, plotted.trials)),
+        "has_ended": all(map(has_ended, plotted.trials)),
+    }
 
 
 def _answers(asked: Asked) -> dict[str, Any]:
