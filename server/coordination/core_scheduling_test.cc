@@ -100,6 +100,16 @@ TEST_F(CoreSchedulingTest, LogTellsTheLifeOfTheService) {
   EXPECT_THAT(log, HasSubstr(" INFO deleted the experiment sort-1 of "));
 }
 
+TEST_F(CoreSchedulingTest, CancelledLeaseIsNotLoggedAsLost) {
+  testing::internal::CaptureStderr();
+  ASSERT_EQ(coordinator_.Register("w"), absl::OkStatus());
+  const std::string experiment = coordinator_.Create("sort", 1, 1);
+  ASSERT_THAT(coordinator_.Acquire("w").trials(), SizeIs(1));
+  ASSERT_TRUE(coordinator_.Cancel(experiment).ok());
+  coordinator_.Advance(absl::Seconds(31));
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), Not(HasSubstr("without a heartbeat")));
+}
+
 TEST_F(CoreSchedulingTest, LeasesOfAllPacksFitAMessage) {
   v1::CreateExperimentRequest request;
   v1::ExperimentSpecification& specification = *request.mutable_specification();

@@ -149,6 +149,7 @@ absl::Status Ledger::Tick() {
   if (!expired.empty()) LENGTHWISE_FAILPOINT("engine.lease.expire");
   effects_.lease_expiries += static_cast<int64_t>(expired.size());
   for (const LeaseChange& lease : decisions.leases) {
+    if (!expired.contains(lease.token)) continue;  // its trials were cancelled before
     effects_.log.emplace_back(
         platform::LogLevel::kWarning,
         absl::StrCat("lease ", lease.token, " of ", lease.worker, " expired after ",

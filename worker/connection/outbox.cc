@@ -330,11 +330,14 @@ void Outbox::ReplaceByFailure(int64_t index, size_t first, const std::string& re
     CloseTrialLocked(index);
     return;
   }
+  // Of what cannot be sent: a trial that fails twice at one step has failed for good.
+  const int64_t step = first < trial.items.size() ? trial.items[first].event.step() : 0;
   DropItems(trial, first);
   trial.refused = true;
   stopped_[index].store(true, std::memory_order_release);
   Item item;
   *item.event.mutable_time() = ToTimestamp(absl::Now());
+  item.event.set_step(step);
   item.event.mutable_outcome()->set_kind(v1::Outcome::FAILED_TEMPORARILY);
   item.event.mutable_outcome()->set_reason(PlainText(reason, kMaxLogLineBytes));
   item.is_outcome = true;

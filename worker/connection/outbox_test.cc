@@ -303,6 +303,7 @@ TEST(Outbox, RefusedArtifactBecomesAFailure) {
   EXPECT_EQ(batch.events(0).outcome().kind(), v1::Outcome::FAILED_TEMPORARILY);
   EXPECT_EQ(batch.events(0).outcome().reason(),
             "the server does not store the checkpoint of step 100 (5 bytes): too large");
+  EXPECT_EQ(batch.events(0).step(), 100);
   EXPECT_TRUE(outbox.stopped(0));
   // Further items of a run that continues are dropped.
   outbox.Put(0, LogEvent("later"));
