@@ -98,11 +98,15 @@ std::vector<MemberRange> PackTraining::Ranges(absl::Span<const int64_t> members)
 PackTraining::~PackTraining() {
   // A run that was lost or failed leaves steps unfinished. A graph must not be destroyed while the
   // device runs it.
-  if (started_.empty()) return;
+  if (started_.empty() && prepared_.empty()) return;
   try {
     WaitForDevice(device_);
   } catch (const std::exception&) {
-    // The device failed, which ended the run.
+    // The device failed, which ended the run. To free pinned memory that copies used, LibTorch asks
+    // the device, and throws in a destructor: such memory stays.
+    new auto(std::move(started_));
+    new auto(std::move(prepared_));
+    new auto(std::move(current_));
   }
 }
 
@@ -115,11 +119,11 @@ void PackTraining::StartStep(int64_t step, absl::Span<const int64_t> members,
     recorded_->KeepOnly(ranges);
   }
   ranges_ = std::move(ranges);
-  Started started;
+  Started& started = started_.emplace_back();
   size_t next = 0;
   for (const MemberRange range : ranges_) {
     const auto count = static_cast<size_t>(range.count);
-    started.measured.push_back(TrainRange(step, range, learning_rates.subspan(next, count)));
+    TrainRange(step, range, learning_rates.subspan(next, count), started);
     next += count;
   }
   if (!device_.is_cpu()) {
@@ -127,20 +131,19 @@ void PackTraining::StartStep(int64_t step, absl::Span<const int64_t> members,
     started.end.emplace(device_.type());
     started.end->record(c10::impl::VirtualGuardImpl(device_.type()).getStream(device_));
   }
-  started_.push_back(std::move(started));
   // After the step is on its way: the host makes the next samples while the device computes.
   prepared_.clear();
   if (PreparesAhead() && step < blueprint_.training.steps()) {
-    for (const MemberRange range : ranges_) prepared_.push_back(Prepare(step + 1, range));
+    for (const MemberRange range : ranges_) Prepare(step + 1, range, prepared_.emplace_back());
   }
 }
 
 std::vector<StepMeasurement> PackTraining::FinishStep() {
-  const Started started = std::move(started_.front());
-  started_.pop_front();
+  const Started& started = started_.front();
   if (started.end.has_value()) started.end->synchronize();
   std::vector<StepMeasurement> measurements;
   for (const at::Tensor& of_range : started.measured) AppendMeasurements(of_range, measurements);
+  started_.pop_front();
   return measurements;
 }
 
@@ -180,11 +183,11 @@ at::Tensor PackTraining::DeviceBlock(const StepKey& key, const at::Tensor& host)
   return device_.is_cpu() ? host : at::empty_like(host, at::TensorOptions(device_));
 }
 
-PackTraining::Prepared PackTraining::Prepare(int64_t step, MemberRange range) const {
+void PackTraining::Prepare(int64_t step, MemberRange range, Prepared& prepared) const {
   // Only their number is needed here; the rates are known when the step runs.
   const size_t step_numbers =
       optimizer_->StepNumbers(step, std::vector<double>(static_cast<size_t>(range.count))).size();
-  Prepared prepared = {.step = step, .samples = MakeSamples(step, DataSeeds(range))};
+  prepared = {.step = step, .samples = MakeSamples(step, DataSeeds(range))};
   const StepShape shape =
       ShapeOf(prepared.samples.sized.batch, range.count, positions_.draws(),
               static_cast<int64_t>(step_numbers), positions_.each() && blueprint_.text == nullptr);
@@ -194,22 +197,23 @@ PackTraining::Prepared PackTraining::Prepare(int64_t step, MemberRange range) co
                prepared.host.mutable_data_ptr<uint8_t>());
   prepared.block = DeviceBlock(prepared.key, prepared.host);
   Upload(prepared.host, prepared.block, 0, SampleBytes(shape));
-  return prepared;
 }
 
-PackTraining::Prepared PackTraining::Take(int64_t step, MemberRange range) {
+void PackTraining::TakePrepared(int64_t step, MemberRange range) {
   for (Prepared& prepared : prepared_) {
-    if (prepared.step == step && prepared.key.range == range) return std::move(prepared);
+    if (prepared.step != step || prepared.key.range != range) continue;
+    current_ = std::move(prepared);
+    return;
   }
   const auto start = std::chrono::steady_clock::now();
-  Prepared prepared = Prepare(step, range);
+  Prepare(step, range, current_);
   data_seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  return prepared;
 }
 
-at::Tensor PackTraining::TrainRange(int64_t step, MemberRange range,
-                                    absl::Span<const double> learning_rates) {
-  const Prepared prepared = Take(step, range);
+void PackTraining::TrainRange(int64_t step, MemberRange range,
+                              absl::Span<const double> learning_rates, Started& started) {
+  TakePrepared(step, range);
+  Prepared& prepared = current_;
   const StepShape& shape = prepared.key.shape;
   WriteStepNumbers(shape, optimizer_->StepNumbers(step, learning_rates),
                    prepared.host.mutable_data_ptr<uint8_t>());
@@ -222,7 +226,9 @@ at::Tensor PackTraining::TrainRange(int64_t step, MemberRange range,
                                   ? recorded_->Run(prepared.key, prepared.block, work)
                                   : work(prepared.block);
   // A copy of its own, because the next replay of the same recording overwrites `measured`.
-  return EmptyOnHost({3, range.count}, at::kDouble).copy_(measured, /*non_blocking=*/true);
+  started.measured.push_back(EmptyOnHost({3, range.count}, at::kDouble));
+  started.measured.back().copy_(measured, /*non_blocking=*/true);
+  current_ = {};
 }
 
 at::Tensor PackTraining::MakeStep(int64_t step, MemberRange range, const StepSamples& samples,

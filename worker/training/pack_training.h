@@ -118,7 +118,8 @@ class PackTraining : public PackModel {
   };
 
   struct Started {
-    // Results of TrainRange for each range.
+    // Of each range: losses, accuracies and norms of its members, double [3, count] on the host.
+    // Valid after the device has finished the step.
     std::vector<at::Tensor> measured;
     // Set on a GPU: the device reached the step's end.
     std::optional<c10::Event> end;
@@ -130,12 +131,12 @@ class PackTraining : public PackModel {
   // Allocates on the host. Pinned for a GPU, which otherwise makes the host wait for each copy.
   at::Tensor EmptyOnHost(at::IntArrayRef shape, at::ScalarType type) const;
   at::Tensor DeviceBlock(const StepKey& key, const at::Tensor& host) const;
-  Prepared Prepare(int64_t step, MemberRange range) const;
-  // Returns the inputs that the last step prepared, or prepares them now.
-  Prepared Take(int64_t step, MemberRange range);
-  // Returns losses, accuracies and norms of the range's members, double [3, count] on the host.
-  // Valid after the device has finished the step.
-  at::Tensor TrainRange(int64_t step, MemberRange range, absl::Span<const double> learning_rates);
+  void Prepare(int64_t step, MemberRange range, Prepared& prepared) const;
+  // Makes current_ the inputs that the last step prepared, or prepares them now.
+  void TakePrepared(int64_t step, MemberRange range);
+  // Adds to `started`.
+  void TrainRange(int64_t step, MemberRange range, absl::Span<const double> learning_rates,
+                  Started& started);
   // Makes the step: a function of the range's rows of the arena, the samples and the inputs.
   // Dropout also depends on `step`.
   at::Tensor MakeStep(int64_t step, MemberRange range, const StepSamples& samples,
@@ -153,8 +154,11 @@ class PackTraining : public PackModel {
   double data_seconds_ = 0;
   // Null if steps are not recorded.
   std::unique_ptr<RecordedSteps> recorded_;
-  // Inputs of the next step.
+  // What is copied to and from the device belongs to members, not to functions that may throw: see
+  // the destructor.
+  // Inputs of the next step, and of the range that is being started.
   std::vector<Prepared> prepared_;
+  Prepared current_;
   // Steps that are not finished, oldest first.
   std::deque<Started> started_;
   // Ranges of the newest step.
